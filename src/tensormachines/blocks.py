@@ -1,19 +1,19 @@
 """Sources of row blocks, for data larger than memory.
 
-A source names data that are elsewhere: in files, in an Arrow dataset, behind a Python iterable.
-``iter(source)`` reads them one block at a time, from the beginning, as often as needed; between iterations
-nothing is open, and only names and what is known of the columns are held.
+A source refers to data that are elsewhere: in files, in an Arrow dataset, or behind a Python iterable.
+``iter(source)`` reads them one block at a time, from the beginning, as often as needed; between iterations no
+file is open, and a source holds only names and facts about the columns.
 
     source = blocks.parquet("clicks/", target="clicked")
     for chunk in source:
         chunk.X, chunk.y, chunk.weight, chunk.place
 
-CSV, Parquet and Arrow may have what a DataFrame may have: categories, booleans, text and missing values. X is
-a matrix if all its columns are numbers, otherwise a frame, which a model encodes.
+CSV, Parquet and Arrow may contain what a DataFrame may contain: categories, booleans, text and missing
+values. X is a matrix if all its columns are numbers, and otherwise a frame, which a model encodes.
 
-Every block is checked as it is read. What is wrong is one ValueError (FileNotFoundError for a file that is
-not there) that names the file, the row (data rows of that file, counting from 1: a header line is not a row)
-and the column, by its name, or by its number where columns have no names: column 3 is X[:, 3]."""
+Every block is checked as it is read. An error is one ValueError (FileNotFoundError for a missing file) that
+names the file, the row (data rows of the file, counted from 1 without a header line) and the column, by name,
+or by index if columns have no names: column 3 is X[:, 3]."""
 
 from ._data.files.arrow import arrow, parquet
 from ._data.files.csv import csv

@@ -15,8 +15,9 @@ from secrets import token_hex
 
 @contextmanager
 def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a file next to ``path`` to write to; it takes its name at the end, or is removed on failure."""
-    final = Path(os.path.realpath(path))  # a link stays one
+    """Yield a file next to ``path`` to write to; rename it to ``path`` at the end, or remove it on
+    failure."""
+    final = Path(os.path.realpath(path))  # a link stays a link
     unfinished = final.with_name(f".{final.name[:40]}.{token_hex(8)}")
     try:
         with _termination_as_exit():
@@ -35,7 +36,7 @@ def complete_or_not(path: str | os.PathLike[str]) -> Iterator[Path]:
 def _termination_as_exit() -> Iterator[None]:
     """Turn SIGTERM, which timeout and batch systems send, into an exit that cleans up.
 
-    Otherwise it would end the process at once, and leave behind what is half written."""
+    Otherwise SIGTERM would end the process at once, and leave a half-written file behind."""
     if (
         threading.current_thread() is not threading.main_thread()
         or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL

@@ -1,9 +1,9 @@
 """Sums over rows by bins of a number, in bounded memory: a histogram that needs no range in advance.
 
-Floats in their order are also in the order of their bits, read as whole numbers. A bin is all floats that
-share these bits but for the last ``level`` ones. Where there are too many bins, the level rises, which joins
-neighbours. So up to `MOST` different numbers have a bin each, and more are cut as finely as they are spread;
-the result does not depend on the order of the rows, nor on how they are cut."""
+Floats have the same order as their bits, read as integers. A bin contains all floats that share all bits
+except the last ``level`` ones. If there are too many bins, the level rises, which joins neighbours. So up to
+`MOST` distinct numbers have their own bin, and more numbers are divided as finely as their spread allows. The
+result depends neither on the order of the rows nor on how they are divided into chunks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BinnedSums:
 
     @classmethod
     def of(cls, numbers: np.ndarray, quantities: np.ndarray) -> BinnedSums:
-        """Sum quantities (rows, quantities) by numbers (rows,), which are finite."""
+        """Sum quantities (rows, quantities) by finite numbers (rows,)."""
         bits = (numbers.astype(np.float64) + 0.0).view(np.int64)  # -0 becomes 0
         return cls(0, np.where(bits < 0, bits ^ _MAGNITUDE, bits), quantities)._joined()
 

@@ -1,6 +1,4 @@
-"""Facts about columns that add up over any pieces of a frame: ranges of numbers and of dates, and counts of
-levels.
-"""
+"""Facts about columns that add up over pieces of a frame: ranges of numbers and dates, and level counts."""
 
 from __future__ import annotations
 
@@ -13,15 +11,13 @@ import numpy as np
 from .dates import CYCLES, days, is_dates
 from .frame import Frame, Levels, RawColumn, is_number
 
-MOST_COUNTED = 100_000  # levels per column; beyond that the rarest are dropped, to bound the memory
-FEWEST_NUMBERS = 5  # with as many distinct numbers, a text among them looks like a mistake
+MOST_COUNTED = 100_000  # levels per column; if there are more, the rarest are dropped, to bound memory
+FEWEST_NUMBERS = 5  # among at least this many distinct numbers, a text looks like a mistake
 
 
 @dataclass(frozen=True)
 class NumberCounts:
-    """A column of numbers. ``consecutive`` says that each number is the one before it plus 1, ``whole`` that
-    all are whole numbers.
-    """
+    """A column of numbers. ``consecutive``: each is the previous one plus 1; ``whole``: all are integers."""
 
     n_rows: int
     n_missing: int
@@ -55,7 +51,7 @@ class NumberCounts:
 class LevelCounts:
     """A column of levels: ``totals`` has the number of rows of each level, in order of appearance.
 
-    ``forgotten`` says that some levels are not among them: MOST_COUNTED are counted at a time.
+    ``forgotten``: some levels are missing, because at most MOST_COUNTED are counted at a time.
     """
 
     n_rows: int
@@ -80,13 +76,13 @@ class LevelCounts:
         )
 
     def among_numbers(self) -> str | None:
-        """Return a level that looks like a mistake, because nearly all others are numbers."""
+        """Return a level that looks like a mistake because nearly all others are numbers."""
         others = [name for name in self.totals if not (is_number(name) and np.isfinite(float(name)))]
         numbers = len(self.totals) - len(others)
         return others[0] if others and numbers >= max(FEWEST_NUMBERS, 2 * len(others)) else None
 
     def _with_numbers(self, other: NumberCounts) -> LevelCounts:
-        """Add rows that were read as numbers, of which only missing ones can be told apart."""
+        """Add rows that were read as numbers; of these, only missing values can be told apart."""
         return LevelCounts(
             self.n_rows + other.n_rows,
             self.n_missing + other.n_missing,
@@ -98,9 +94,9 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class DateCounts:
-    """A column of dates: the numbers that it may become, its ``days`` and, by name, its places in cycles.
+    """A column of dates: the numbers that it may become, its ``days`` and, by name, its positions in cycles.
 
-    Whoever reads a file sees to it that a column holds dates in all its pieces, or in none."""
+    File readers ensure that a column holds dates in all its pieces, or in none."""
 
     days: NumberCounts
     places: dict[str, NumberCounts]
@@ -120,8 +116,8 @@ class DateCounts:
         return DateCounts(_sum(self.days, other.days), places)
 
     def cycles(self) -> tuple[str, ...]:
-        """Return the cycles that rows have been through at least once, and in which they are not always at
-        the same place: others tell no more than the days do.
+        """Return the cycles that the rows complete at least once, and in which their position varies; others
+        tell no more than the days.
         """
         span = self.days.most - self.days.least
         return tuple(
@@ -155,8 +151,8 @@ class FrameCounts:
 def count_columns(frame: Frame, sample_weight: np.ndarray | None = None) -> FrameCounts:
     """Count the levels of a frame.
 
-    A row of weight 0 does not count, and one of weight 2 counts twice. A row of weight 0.1 counts once:
-    weights need not be numbers of rows.
+    A row of weight 0 does not count, and a row of weight 2 counts twice. A row of weight 0.1 counts once,
+    because weights need not be numbers of rows.
     """
     counts = np.ones(len(frame)) if sample_weight is None else np.maximum(sample_weight, sample_weight > 0)
     return FrameCounts(float(counts.sum()), tuple(count_column(column, counts) for column in frame.columns))

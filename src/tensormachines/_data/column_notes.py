@@ -1,6 +1,6 @@
-"""Columns that may not mean what a model takes them for: names of rows, codes, and levels that are all rare.
+"""Columns that a model may misinterpret: row identifiers, codes, and columns with only rare levels.
 
-The rules prefer silence: counts, years and ratings are whole numbers too, and are numbers.
+The rules prefer silence: counts, years and ratings are integers too, but are meant as numbers.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from .frame import whole_numbers
 
 ROWS_TO_JUDGE = 20
 ROWS_TO_JUDGE_NUMBERS = 50
-MOSTLY_DIFFERENT = 0.9  # share of distinct texts from which on they look like names of rows
-DENSE = 3  # row numbers, of which a sample may have been drawn, span at most this many times the rows
-FIRST_ROWS = 1000  # that tell of most columns that they are neither row numbers nor codes
-FEWEST_CODES = 3  # of two codes a number tells as much as a category
+MOSTLY_DIFFERENT = 0.9  # from this share of distinct texts on, they look like row identifiers
+DENSE = 3  # row numbers, possibly of a sample, span at most this many times the rows
+FIRST_ROWS = 1000  # they show that most columns are neither row numbers nor codes
+FEWEST_CODES = 3  # with two codes, a number tells as much as a category
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 CODE_WORDS = {"code", "codes", "id", "ids", "type", "zip", "zipcode", "postcode", "category"}
@@ -33,14 +33,14 @@ MOST_NAMED = 10  # columns in a line of a message
 
 
 class ColumnWarning(UserWarning):
-    """Some columns may not mean what the model takes them for: names of rows, codes, rare levels.
+    """The model may misinterpret some columns: row identifiers, codes, rare levels.
 
     To silence it: ``warnings.filterwarnings("ignore", category=tensormachines.ColumnWarning)``.
     """
 
 
 def number_note(name: str | None, values: np.ndarray) -> str | None:
-    """Return ROW_NUMBERS or CODES where a column of numbers looks like that; None otherwise."""
+    """Return ROW_NUMBERS or CODES if a numeric column looks like these; None otherwise."""
     if len(values) < ROWS_TO_JUDGE_NUMBERS or values.dtype.kind not in "iuf":
         return None
     named_code = name is not None and is_code_name(name)
@@ -68,9 +68,9 @@ def is_code_name(name: str) -> bool:
 
 
 def category_note(column: Column, n_rows: int | None) -> str | None:
-    """Return ROW_NAMES or ALL_RARE where a fitted category looks like that; None otherwise.
+    """Return ROW_NAMES or ALL_RARE if a fitted category looks like these; None otherwise.
 
-    ``n_rows`` is None where only the levels are known."""
+    ``n_rows`` is None if only the levels are known."""
     if column.levels is None:
         return None
     if n_rows is not None and n_rows >= ROWS_TO_JUDGE and len(column.levels) >= MOSTLY_DIFFERENT * n_rows:
@@ -79,7 +79,7 @@ def category_note(column: Column, n_rows: int | None) -> str | None:
 
 
 def in_words(notes: Sequence[tuple[str, str]]) -> str:
-    """Return a message that lists columns, given as pairs of what they have and of their label."""
+    """Return a message that lists columns, given as pairs of a note and a label."""
     lines = ["Some columns may not mean what the model takes them for:"]
     for what in dict.fromkeys(what for what, _ in notes):
         labels = [label for of, label in notes if of == what]

@@ -1,9 +1,8 @@
 """Training rows on a Dask cluster, and lazy evaluation of new rows there.
 
-Dask is the engine: a pass over the partitions is one task for each of them, run by whatever scheduler is
-current, and a tree of sums. The blocks that a fit goes over again and again (`dask_blocks`) are tasks of the
-same graph as the user's collection, kept on the workers: where a worker dies, the scheduler computes again
-what it held."""
+A pass over the partitions is one task per partition, run by the current scheduler, and a tree of sums. The
+blocks that a fit reads repeatedly (`dask_blocks`) are tasks of the same graph as the user's collection, kept
+on the workers: if a worker dies, the scheduler recomputes what it held."""
 
 from __future__ import annotations
 
@@ -35,8 +34,8 @@ from .training import Recipe
 
 
 class RowsOnDask:
-    """The rows of Dask collections that share their partitions, in their order; the first pass learns the
-    ``columns`` of frames with categories or dates."""
+    """The rows of Dask collections with the same partitions, in order; the first pass learns the ``columns``
+    of frames with categories or dates."""
 
     streams, distant = False, True
 
@@ -104,7 +103,7 @@ class RowsOnDask:
         return training, fetch_parts(sample, [0]), held_out[0] if held_out else None
 
     def close(self) -> None:
-        """Let the workers forget the blocks, even where a traceback still refers to them."""
+        """Let the workers forget the blocks, even if a traceback still refers to them."""
         for pieces in self.kept:
             pieces.forget()
 
@@ -113,20 +112,20 @@ class RowsOnDask:
 
 
 def is_array(collection: Any) -> bool:
-    """Tell an array."""
+    """Tell whether a collection is an array."""
     return isinstance(collection, dask.array.Array)
 
 
 def is_frame(collection: Any) -> bool:
-    """Tell a dataframe or a series, without importing dask.dataframe, which needs pandas."""
-    # Delayed has any attribute that one asks for.
+    """Tell whether this is a dataframe or a series, without importing dask.dataframe, which needs pandas."""
+    # Delayed has every attribute.
     if not dask.is_dask_collection(collection) or isinstance(collection, Delayed):
         return False
     return hasattr(collection, "divisions") and hasattr(collection, "ndim")
 
 
 def _shape(X: Any) -> tuple[int, np.dtype]:
-    """Return the number of columns, and the float type of a matrix of them, without reading a row."""
+    """Return the number of columns, and the float type of their matrix, without reading a row."""
     if not (is_array(X) or (is_frame(X) and X.ndim == 2 and hasattr(X, "columns"))):
         raise TypeError(f"X must be a Dask array or dataframe, got {type(X).__name__}.")
     if X.ndim != 2:
@@ -152,7 +151,7 @@ def _names(X: Any) -> list[str] | None:
 def _kinds(X: Any) -> dict[int, str]:
     """Return the kinds of columns that are not numbers, see `item_rows`.
 
-    Dtypes tell them, but for columns of Python objects: one pass over these looks."""
+    Dtypes determine them, except for columns of Python objects, which one pass examines."""
     if is_array(X):
         return {}
     columns = read_frame(X._meta).columns
@@ -178,7 +177,7 @@ def _holds_names(dtype: Any) -> bool:
 
 
 def require_collection(X: Any, collection: Any, what: str) -> None:
-    """Refuse what stands beside the rows of X, but is not on Dask."""
+    """Refuse an array that accompanies the rows of X but is not on Dask."""
     if collection is None:
         raise ValueError(f"{what} is needed.")
     if not (is_array(collection) or is_frame(collection)):
@@ -190,7 +189,7 @@ def require_collection(X: Any, collection: Any, what: str) -> None:
 
 
 def lengths_of(*collections: Any) -> list[list[int]]:
-    """Return the lengths of the partitions of each; unknown ones are counted in one pass over all."""
+    """Return the partition lengths of each collection; count unknown ones in one pass over all."""
     count = dask.delayed(_length, pure=False)
     unknown: list[list[Any]] = []
     for each in collections:
@@ -199,7 +198,7 @@ def lengths_of(*collections: Any) -> list[list[int]]:
         elif is_array(each):
             unknown.append([count(part) for part in partitions_of(each)])
         else:
-            # Through the frame's own graph, which then need not read all columns.
+            # Use the frame's own graph, which then need not read all columns.
             unknown.append(
                 [
                     count(part)
@@ -210,7 +209,7 @@ def lengths_of(*collections: Any) -> list[list[int]]:
 
 
 def aligned(X: Any, lengths: list[int], other: Any, others: list[int], what: str, beside: str = "X") -> Any:
-    """Return a collection with the partitions of X, or of what else it is ``beside``."""
+    """Return a collection with the partitions of X, or of whatever else it is ``beside``."""
     check_same_rows(sum(lengths), sum(others), what, "the Dask collections")
     if lengths == others:
         return other
@@ -230,13 +229,14 @@ def _some(lengths: list[int]) -> str:
 def partitions_of(collection: Any, optimise: bool = True) -> list[Any]:
     """Return the partitions as delayed values.
 
-    The graph of an array is not optimised beside a dataframe, which it may be made of: Dask would join some
-    tasks of its graph under names that tasks of the dataframe have, and find cycles in both together."""
+    The graph of an array beside a dataframe is not optimised, because the array may be made from it: Dask
+    would fuse some of its tasks under names of the dataframe's tasks, and find cycles in the combined
+    graph."""
     if is_array(collection):
         collection = collection if collection.ndim < 2 else collection.rechunk({1: -1})
         return list(collection.to_delayed(optimize_graph=optimise).ravel())
-    # Simplified, it reads no other columns than its own. The rest of Dask's optimisation may join partitions,
-    # of X and y in different ways.
+    # A simplified graph reads only its own columns. Dask's other optimisations may join partitions of X and y
+    # in different ways.
     return list(
         (collection.simplify() if hasattr(collection, "simplify") else collection).to_delayed(
             optimize_graph=False
@@ -249,10 +249,10 @@ def partitions_of(collection: Any, optimise: bool = True) -> list[Any]:
 
 @dataclass(frozen=True)
 class Reader:
-    """What is known of the columns of all partitions.
+    """Facts about the columns of all partitions.
 
-    ``names`` are those of the columns of a dataframe, if they are text, and ``kinds`` those of columns that
-    are not numbers. The matrix has the type ``dtype``; once there are fitted ``columns``, frames are encoded.
+    ``names`` are the column names of a dataframe, if they are text, and ``kinds`` the kinds of non-numeric
+    columns. The matrix has the type ``dtype``; once there are fitted ``columns``, frames are encoded.
     """
 
     n_columns: int
@@ -275,14 +275,14 @@ class Reader:
 
 @dataclass(frozen=True)
 class OnPartition:
-    """A function of the chunk that a partition is read as."""
+    """A function of a partition, which is read as a chunk."""
 
     reader: Reader
     function: Callable[[Chunk], Any]
 
 
 def partition(what: OnPartition, number: int, first: int, X: Any, y: Any, weight: Any = None) -> Any:
-    """Apply a function to a partition, whose number counts from 0, as that of ``X.partitions`` does."""
+    """Apply a function to a partition, numbered from 0 as in ``X.partitions``."""
     chunk = what.reader.read(X, y, weight, Where(f"partition {number}"))
     return what.function(replace(chunk, first=first))
 
@@ -303,13 +303,13 @@ def _sum(parts: list[Any]) -> Any:
 
 
 def example_rows(X: Any) -> Any:
-    """Return no rows, but all columns of X, by which scikit-learn checks columns and their names."""
+    """Return all columns of X without rows, for scikit-learn's checks of columns and their names."""
     n_columns, _ = _shape(X)
     return np.empty((0, n_columns)) if is_array(X) else X._meta
 
 
 def map_rows(estimator: Any, method: str, X: Any) -> Any:
-    """Return the results of a method for the rows of X, as a Dask array of which nothing is computed yet."""
+    """Return the results of a method for the rows of X, as a lazy Dask array."""
     _, dtype = _shape(X)
     evaluate = Evaluate(estimator, method, dtype, named=_names(X) is not None)
     width, meta = evaluate.nothing.shape[1:], evaluate.nothing
@@ -327,13 +327,13 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
 
 
 class Evaluate:
-    """A method of an estimator as it is now: a later fit does not change what has been asked for.
+    """A method of an estimator in its current state: a later fit does not change requested results.
 
-    ``nothing`` is its result for no rows."""
+    ``nothing`` is the result for no rows."""
 
     def __init__(self, estimator: Any, method: str, dtype: np.dtype, named: bool):
         self.estimator = copy(estimator)
-        # Names have been checked, and rows without them are no surprise; the others are of fits alone.
+        # Names have been checked, so rows without names should not warn; only fits need the other attributes.
         for name in ("_skl_callbacks", "_stream", *(() if named else ("feature_names_in_",))):
             vars(self.estimator).pop(name, None)
         self.method = method
@@ -343,7 +343,7 @@ class Evaluate:
         self.nothing = self._call(of_matrix, np.zeros((1, of_matrix.n_features_in_), dtype))[:0]
 
     def _call(self, estimator: Any, rows: Any) -> np.ndarray:
-        # Without scikit-learn's containers for the output.
+        # Without scikit-learn's output containers.
         return unwrap(getattr(type(estimator), self.method))(estimator, rows)
 
     def __call__(self, rows: Any) -> np.ndarray:

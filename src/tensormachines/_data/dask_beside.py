@@ -1,5 +1,5 @@
-"""One number for each row beside the rows of a Dask collection, an exposure or an offset: what it makes of
-targets and weights for a fit, and of predictions."""
+"""An exposure or an offset of the rows of a Dask collection: how it changes targets and weights for a fit,
+and predictions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Free = Callable[[Any, Any, Any], tuple[np.ndarray, np.ndarray | None]]
 def map_targets(
     function: Free, X: Any, y: Any, weight: Any, known: Any, what: str, weighted: bool
 ) -> tuple[Any, Any]:
-    """Return the targets and weights that a function makes of those of X and of one number for each row, as
-    Dask arrays of which nothing is computed yet; no weights, unless they are ``weighted`` or there were some.
+    """Return the targets and weights that a function computes from those of X and one number per row, as lazy
+    Dask arrays. There are no weights unless the function is ``weighted`` or there were weights before.
     """
     beside = {"y": y, what: known} | ({} if weight is None else {"sample_weight": weight})
     for name, each in beside.items():
@@ -48,7 +48,7 @@ def _array(values: Any, shape: tuple[int, ...]) -> Any:
 def _freed(
     function: Free, number: int, y: Any, known: Any, weight: Any = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Apply the function to a partition, whose number counts from 0."""
+    """Apply the function to a partition, numbered from 0."""
     try:
         return function(y, weight, known)
     except ValueError as error:
@@ -58,8 +58,7 @@ def _freed(
 def map_predictions(
     function: Callable[[np.ndarray, np.ndarray], np.ndarray], X: Any, predicted: Any, known: Any, what: str
 ) -> Any:
-    """Return a function of the predictions of X and of one number for each row, of which nothing is computed
-    yet."""
+    """Return a function of the predictions of X and one number per row, lazily."""
     beside = _beside(X, predicted, known, what)
     beside = beside if predicted.ndim == 1 else beside[:, None]
     shape = {"chunks": predicted.chunks, "dtype": predicted.dtype, "meta": predicted._meta}

@@ -1,8 +1,8 @@
 """Blocks on the workers of a Dask cluster, and sums over them.
 
-A sum is one task for each thread of the workers, which goes over the partitions that its worker holds. They
-are added up in a tree whose shape depends on the number of partitions alone, so that rounding does not depend
-on who holds what. Without a cluster there is a task for each partition."""
+A sum is one task for each thread of the workers, which processes partitions that its worker holds. The
+results are added in a tree whose shape depends only on the number of partitions, so that rounding does not
+depend on which worker holds what. Without a cluster, there is a task for each partition."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
 
 SUMMED_AT_ONCE = 8
 
-Place = tuple[int, int]  # in a tree: the level, from the leaves, and the number there
+Place = tuple[int, int]  # in a tree: the level, counted from the leaves, and the index there
 
 
 @contextmanager
 def scheduler_needed() -> Iterator[None]:
-    """Say in one error that the scheduler is lost: Dask says it in several, which name tasks of its own.
+    """Raise a single error if the scheduler is lost; Dask raises several, which name its internal tasks.
 
-    An error of a task, or of a client that still has its scheduler, is let through as it is."""
+    An error of a task, or of a client that still has its scheduler, is passed on unchanged."""
     try:
         yield
     except (CancelledError, OSError) as error:
@@ -54,9 +54,9 @@ def _is_lost_connection(error: BaseException) -> bool:
 
 
 class Pieces:
-    """Lists of blocks, one for each partition, kept on the workers for as long as this object lives.
+    """Lists of blocks, one per partition, kept on the workers for the lifetime of this object.
 
-    ``tasks`` make them. ``all_kept`` are the pieces of a fit, which forgets them all at its end."""
+    ``tasks`` compute the lists. ``all_kept`` are the pieces of a fit, which forgets them all at its end."""
 
     def __init__(self, tasks: list[Any], all_kept: WeakSet[Pieces]):
         self.lists = list(dask.persist(*tasks))
@@ -70,10 +70,10 @@ class Pieces:
         return np.array(dask.compute(*[measure(blocks) for blocks in self.lists]))
 
     def changed(self, change: Callable[[Block], Block]) -> Pieces:
-        """Return the pieces with each block changed, once: all that ask for the same change share it.
+        """Return the pieces with each block changed, once: all requests for the same change share the result.
 
-        The rows themselves are not copied. Of pieces that nobody refers to any more, only the recipe is
-        kept, by which the scheduler makes them again where a worker dies."""
+        The rows themselves are not copied. For pieces without references, only the recipe is kept, from which
+        the scheduler recreates them if a worker dies."""
         known, pieces = self._changed
         if pieces is None or known is not change:
             task, shared = dask.delayed(changed_partition, pure=False), shared_node(change)
@@ -82,7 +82,7 @@ class Pieces:
         return pieces
 
     def futures(self) -> list[Any]:
-        """Return what the lists are known by on a cluster, in their order; nothing if there is none."""
+        """Return the futures of the lists on a cluster, in order; empty if there is no cluster."""
         if "distributed" not in sys.modules:
             return []
         by_key = {future.key: future for future in sys.modules["distributed"].futures_of(self.lists)}
@@ -95,7 +95,7 @@ class Pieces:
 
 
 class BlocksOnDask:
-    """The blocks with these ``numbers`` in each of the pieces; ``measures`` are those of all blocks."""
+    """The blocks with the indices ``numbers`` in each piece; ``measures`` are those of all blocks."""
 
     nearby = False
 
@@ -136,7 +136,7 @@ class BlocksOnDask:
 def _total_on_cluster(
     function: BlockFunction, futures: list[Any], numbers: dict[int, list[int]]
 ) -> tuple[Any, ...]:
-    """Return the sum of a function of the blocks with these ``numbers`` in each of the pieces."""
+    """Return the sum of a function of the blocks with the indices ``numbers`` in each piece."""
     client, places = futures[0].client, {piece: place for place, piece in enumerate(numbers)}
     tasks = [
         client.submit(
@@ -146,7 +146,7 @@ def _total_on_cluster(
             len(places),
             *(futures[piece] for piece in pieces),
             workers=worker,
-            allow_other_workers=True,  # where a worker dies
+            allow_other_workers=True,  # if a worker dies
             pure=False,
         )
         for worker, pieces in _shares_of_threads(client, {piece: futures[piece] for piece in numbers})
@@ -154,15 +154,15 @@ def _total_on_cluster(
     try:
         found = client.gather(tasks)
     finally:
-        for task in tasks:  # to which a traceback might refer
+        for task in tasks:  # a traceback might refer to them
             task.release()
     (total,) = add_neighbours(dict(ChainMap(*found)), len(places)).values()
     return total
 
 
 def _shares_of_threads(client: Any, futures: dict[int, Any]) -> list[tuple[str | None, list[int]]]:
-    """Return, for each thread of the workers, its worker and a share of the pieces that this holds."""
-    sys.modules["distributed"].wait(list(futures.values()))  # also for those of a worker that has died
+    """Return, for each thread of the workers, its worker and a share of the pieces that the worker holds."""
+    sys.modules["distributed"].wait(list(futures.values()))  # also for the pieces of a dead worker
     holders, threads = client.who_has(list(futures.values())), client.nthreads()
     by_worker: dict[str | None, list[int]] = {}
     for piece, future in futures.items():
@@ -179,7 +179,7 @@ def _shares_of_threads(client: Any, futures: dict[int, Any]) -> list[tuple[str |
 
 
 def add_neighbours(sums: dict[Place, Any], n_leaves: int) -> dict[Place, Any]:
-    """Add up what is complete of a tree of ``n_leaves``: all of SUMMED_AT_ONCE neighbours, level by level."""
+    """Sum complete groups of SUMMED_AT_ONCE neighbours in a tree of ``n_leaves``, level by level."""
     level, size = 0, n_leaves
     while size > 1:
         parents = -(-size // SUMMED_AT_ONCE)
@@ -193,12 +193,12 @@ def add_neighbours(sums: dict[Place, Any], n_leaves: int) -> dict[Place, Any]:
 
 
 def shared_node(function: Any) -> Any:
-    """Return a node of its own in the graph, which goes to each worker once, not with each task."""
+    """Return a separate node of the graph, which is sent once to each worker, not with each task."""
     return dask.delayed(function, pure=False, traverse=False)
 
 
 def sum_of(parts: list[Any], sum_up: Callable[[list[Any]], Any]) -> Any:
-    """Return tasks that add up others, in the tree of `add_neighbours`."""
+    """Return tasks that sum other tasks, in the tree of `add_neighbours`."""
     summed = dask.delayed(sum_up, pure=False)
     while len(parts) > 1:
         parts = [
@@ -226,8 +226,8 @@ def _rows_and_weights(blocks: list[Block]) -> list[tuple[float, float]]:
 def evaluate_pieces(
     function: BlockFunction, chosen: list[tuple[int, list[int]]], n_leaves: int, *pieces: list[Block]
 ) -> dict[Place, tuple[Any, ...]]:
-    """Return the sums over the chosen blocks of each piece, given with its place among the leaves of a tree,
-    as far as they can be added up."""
+    """Return the sums over the chosen blocks of the pieces, each given with its place among the leaves of a
+    tree, combined as far as possible."""
     sums: dict[Place, Any] = {
         (0, place): _evaluate(function, blocks, numbers)
         for (place, numbers), blocks in zip(chosen, pieces, strict=True)
@@ -241,5 +241,5 @@ def _evaluate(function: BlockFunction, blocks: list[Block], numbers: list[int]) 
 
 @sizeof.register(Block)
 def _size_of_block(block: Block) -> int:
-    """Return the size of a block, which Dask would take for a few bytes that cost nothing to send around."""
+    """Return the size of a block; otherwise Dask would assume a few bytes that cost nothing to send."""
     return sum(array.nbytes for array in block.arrays.values())

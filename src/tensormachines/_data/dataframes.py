@@ -1,6 +1,4 @@
-"""X as users have it: every dtype of pandas, polars, pyarrow and object arrays becomes numbers, dates or
-levels.
-"""
+"""Raw X: every dtype of pandas, polars, pyarrow and object arrays becomes numbers, dates or levels."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from .temporal import CLASSES, of_numpy, of_objects, of_pandas, of_polars, what_
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
 FEW_ROWS = 1000  # up to this number of rows, plain Python is faster than pandas or polars
-# scikit-learn's checks expect these words of whoever refuses an object.
+# scikit-learn's checks expect these words in an error that refuses an object.
 HINT = (
     "Each argument must be a missing value, a string or a real number; "
     "or all of them are dates, or durations, or times."
@@ -30,10 +28,11 @@ PERIOD_HINT = (
 
 
 def as_frame(X: Any) -> Any:
-    """Return X as a Frame if its columns have to be read one by one, because NumPy sees no numbers in it.
+    """Return X as a Frame if its columns must be read one by one, because NumPy sees no numbers in X.
 
-    Numeric arrays, numeric DataFrames and sparse matrices are returned as they are, lists of numbers as an
-    array. A Frame can be cut into rows, so that whoever needs several cuts of X reads each column once."""
+    Numeric arrays, numeric DataFrames and sparse matrices are returned unchanged, lists of numbers as an
+    array. Rows of a Frame can be selected, so that code that needs several subsets of X reads each column
+    only once."""
     X = without_lists(X)
     return read_frame(X) if is_raw(X) else X
 
@@ -41,8 +40,8 @@ def as_frame(X: Any) -> Any:
 def read_frame(X: Any, kinds: Sequence[str | None] | None = None) -> Frame:
     """Read every column of a frame or array once.
 
-    Where a fit has told the ``kinds`` of the columns, "number", "category" or "date", every entry is read as
-    that, whatever else is in its column this time."""
+    If a fit has determined the ``kinds`` of the columns, "number", "category" or "date", every entry is read
+    as this kind, whatever else its column now contains."""
     X = without_lists(X)
     if isinstance(X, Frame):
         return X
@@ -56,7 +55,7 @@ def read_frame(X: Any, kinds: Sequence[str | None] | None = None) -> Frame:
 
 
 def is_raw(X: Any) -> bool:
-    """Tell whether X has to be read column by column, because NumPy does not see numbers in it."""
+    """Tell whether X must be read column by column, because NumPy sees no numbers in X."""
     if isinstance(X, Frame):
         return X.raw
     if is_a("pandas", X):
@@ -73,7 +72,7 @@ def is_raw(X: Any) -> bool:
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns, None where they have none; as in scikit-learn names are text."""
+    """Return the names of the columns; None if they have none. As in scikit-learn, names are text."""
     if isinstance(X, Frame):
         return X.names
     names = [] if not is_frame(X) else X.column_names if is_a("pyarrow", X, "Table") else list(X.columns)
@@ -84,7 +83,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def is_frame(X: Any) -> bool:
-    """Tell whether X is a Frame, a DataFrame of pandas or polars, or a table of pyarrow."""
+    """Tell whether X is a Frame, a pandas or polars DataFrame, or a pyarrow table."""
     return isinstance(X, Frame) or is_a("pandas", X) or is_a("polars", X) or is_a("pyarrow", X, "Table")
 
 
@@ -116,7 +115,7 @@ def refuse_infinite(X: Any, names: Sequence[str] | None, missing_allowed: bool) 
 
 
 def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
-    """Return what in a frame or object array is not a number; None if there is nothing."""
+    """Return what is not a number in a frame or object array; None if everything is."""
     X = without_lists(X)
     if not (is_frame(X) or is_raw(X)):
         return None
@@ -134,7 +133,7 @@ def why_not_numbers(X: Any, missing_allowed: bool = False) -> str | None:
 def temporal_columns(X: Any) -> dict[int, str]:
     """Return the columns of a frame or array whose type says that they hold dates, durations or times.
 
-    scikit-learn would take some of them for numbers of nanoseconds."""
+    scikit-learn would treat some of them as numbers of nanoseconds."""
     kinds: list[Any] = []
     if isinstance(X, Frame):
         kinds = ["M" if is_dates(column) else None for column in X.columns]
@@ -150,13 +149,13 @@ def temporal_columns(X: Any) -> dict[int, str]:
 
 
 def is_a(library: str, X: Any, name: str = "DataFrame") -> bool:
-    """Tell whether X is of a class of a library, without importing that."""
-    module = sys.modules.get(library)  # whoever has a frame has imported its library
+    """Tell whether X belongs to a class of a library, without importing the library."""
+    module = sys.modules.get(library)  # if there is a frame, its library has been imported
     return module is not None and isinstance(X, getattr(module, name, ()))
 
 
 def numbers_of(X: Any, j: int) -> np.ndarray | None:
-    """Return the numbers of column j of a frame or dense array; None if it has none, or X is sparse."""
+    """Return the numbers of column j of a frame or dense array; None if it is not numeric or X is sparse."""
     if isinstance(X, Frame):
         column = X.columns[j]
         return None if isinstance(column, Levels) or is_dates(column) else column
@@ -175,8 +174,8 @@ def numbers_of(X: Any, j: int) -> np.ndarray | None:
 
 
 def boolean_columns(X: Any) -> set[int]:
-    """Return the numbers of the columns of a frame or array that hold true and false, as their type or as
-    Python objects, and perhaps missing values.
+    """Return the indices of the boolean columns of a frame or array, by their type or as Python objects; they
+    may have missing values.
     """
     X = without_lists(X)
     if isinstance(X, Frame):
@@ -195,7 +194,7 @@ def boolean_columns(X: Any) -> set[int]:
 
 
 def _are_booleans(values: Any) -> bool:
-    """Tell whether a column of Python objects holds true and false, and nothing else but missing values."""
+    """Tell whether a column of Python objects holds only booleans and missing values."""
     if values.dtype.kind != "O":
         return False
     types = {type(value) for value in values if not is_missing(value)}
@@ -205,8 +204,8 @@ def _are_booleans(values: Any) -> bool:
 def without_lists(X: Any) -> Any:
     """Return lists of rows as an array, or as a Frame if the rows are dicts; anything else unchanged.
 
-    Next to strings NumPy would make strings of numbers and booleans, and next to numbers it would make
-    numbers of booleans: these stay objects."""
+    Mixed types stay objects: NumPy would convert numbers and booleans next to strings to strings, and
+    booleans next to numbers to numbers."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
         _refuse_unreadable(X)
         return X
@@ -262,7 +261,7 @@ def _columns(X: Any, kinds: Sequence[str | None] | None = None) -> Iterator[RawC
     names = column_names(X)
     read: Callable[[Any, str, str | None], RawColumn]
     series: Iterable[Any]
-    if is_a("pandas", X):  # items() takes a fifth of the time of iloc, which counts for single rows
+    if is_a("pandas", X):  # items() takes a fifth of the time of iloc, which matters for single rows
         read, series = _pandas_column, (each for _, each in X.items())
     elif is_a("polars", X):
         read, series = _polars_column, X.iter_columns()
@@ -352,16 +351,16 @@ def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn
     column = _object_column(values.astype(object, copy=False), label, kind)
     if values.dtype.kind == "O" or isinstance(column, np.ndarray) or kind == "category":
         return column
-    numbers = column.as_numbers()  # an array of strings has its numbers as strings, too
+    numbers = column.as_numbers()  # in an array of strings, numbers are strings too
     return column if numbers is None else numbers
 
 
 def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
-    """Return numbers or dates if all entries are, otherwise levels by their names; no levels if all are
-    missing.
+    """Return numbers or dates if all entries are numbers or dates, otherwise levels by name; no levels if all
+    entries are missing.
 
-    Durations are numbers of seconds, times of the day numbers of hours. A known category is levels in any
-    case, and a known number has numbers for names.
+    Durations become seconds, and times of the day hours. A known category always becomes levels, and in a
+    known numeric column with text, levels of numbers are named by their numbers.
     """
     types = set(map(type, values))
     missing = {kind for kind in types if kind.__name__ in MISSING_TYPES}
@@ -370,7 +369,7 @@ def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColum
             return of_objects(what, (None if type(value) in missing else value for value in values))
     text = {kind for kind in types if issubclass(kind, str)}
     real = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
-    numbers = real - {np.timedelta64}  # which NumPy takes for integers
+    numbers = real - {np.timedelta64}  # NumPy treats these as integers
     for strange in sorted(types - missing - text - numbers, key=str):
         raise _refusal(label, strange.__name__)
     if text and kind == "number":

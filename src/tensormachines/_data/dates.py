@@ -1,7 +1,7 @@
-"""Dates as numbers: days since 1970, and where in the year, in the week and in the day they are.
+"""Dates as numbers: days since 1970, and positions in the year, the week and the day.
 
-In a frame a date is what calendar and clock show where the rows come from: a date in a time zone has lost the
-zone, and kept its wall-clock time."""
+A date in a frame is the local date and time where the rows come from: a date with a time zone keeps its
+wall-clock time and loses the zone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATE = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?
 
 @dataclass(frozen=True)
 class Cycle:
-    """What comes back after a number of ``days``, and the place of dates in it."""
+    """A cycle of ``days``, and the position of dates in it."""
 
     days: int
     place: Callable[[np.ndarray], np.ndarray]
@@ -35,7 +35,7 @@ def is_dates(column: Any) -> bool:
 
 
 def days(dates: np.ndarray) -> np.ndarray:
-    """Return days since the beginning of 1970, with their fractions."""
+    """Return days since the beginning of 1970, including fractions."""
     return (dates - np.datetime64(0, "us")) / DAY
 
 

@@ -1,7 +1,7 @@
-"""Training rows of a source of blocks, dealt into the parts of a scratch file.
+"""Training rows of a source of blocks, distributed over the parts of a scratch file.
 
-A source is read twice, whatever it is: for the summary, and to deal its rows. From then on each part is read
-from the scratch file, in the form that the kernel wants, one part ahead of the computation."""
+Every source is read twice: for the summary, and to deal its rows. Afterwards each part is read from the
+scratch file, in the form that the kernel reads, one part ahead of the computation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .training import Recipe
 
 ALIGNMENT = 64  # bytes, of arrays in a buffer
 BYTES_OF_GROUP = 1 << 27  # of parts that are in memory together
-BYTES_DEALT, ROWS_OF_PIECE = 1 << 28, 1024  # of rows that are dealt together, of which a part gets so many
+BYTES_DEALT, ROWS_OF_PIECE = 1 << 28, 1024  # of rows that are dealt together, and of a part among these
 
 
 class RowsOnDisk:
@@ -92,7 +92,8 @@ class RowsOnDisk:
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
         """Return the sum of a function of all chunks.
 
-        Where a column turns out to be a category after some of it was read as numbers, all is read again."""
+        If a column turns out to be a category after some of it was read as numbers, everything is read
+        again."""
         try:
             return self._sum(function)
         except ReadAgainError:
@@ -103,7 +104,7 @@ class RowsOnDisk:
             return reduce(add, map(function, chunks))
 
     def warn_of_mistakes(self, counts: FrameCounts) -> None:
-        """Warn of columns of numbers that a single text has made a category."""
+        """Warn of numeric columns that a single text has turned into categories."""
         for name, column in zip(self.feature_names or (), counts.columns, strict=False):
             if not isinstance(column, LevelCounts) or name not in self.source.guessed():
                 continue
@@ -142,15 +143,15 @@ class RowsOnDisk:
 
 
 def rows_dealt(recipe: Recipe, n_columns: int) -> int:
-    """Return how many rows should be dealt together, at least: packed rows of a part take less time and room
-    if many are in one piece, and a part gets few of a chunk where there are many parts."""
+    """Return how many rows should at least be dealt together. Packed rows of a part take less time and space
+    if many are in one piece, and with many parts, each gets few rows of a chunk."""
     if not (recipe.packed and isinstance(recipe.basis, SplineBasis)):
         return 1
     return min(recipe.n_parts * ROWS_OF_PIECE, BYTES_DEALT // (8 * max(n_columns, 1)))
 
 
 def _joined(chunks: Generator[Chunk, None, None], rows: int) -> Generator[Chunk, None, None]:
-    """Iterate over chunks of at least so many rows, but for the last one."""
+    """Iterate over chunks of at least ``rows`` rows, except for the last one."""
     held: list[Chunk] = []
     with closing(chunks):
         for chunk in chunks:
@@ -175,10 +176,10 @@ def _one_chunk(chunks: list[Chunk]) -> Chunk:
 
 
 class Scratch:
-    """A file without a name, which is gone with the process whatever ends it.
+    """A file without a name, which disappears with the process, however it ends.
 
-    It holds, chunk by chunk, array by array, what the parts have of that chunk: ``borders`` are the places
-    where they begin and end, of shape (parts + 1,) for every array of every chunk."""
+    For each chunk and array, it holds the parts' rows of this chunk: ``borders`` are the positions where they
+    begin and end, of shape (parts + 1,) for every array of every chunk."""
 
     def __init__(self, basis: Basis):
         self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
@@ -195,7 +196,7 @@ class Scratch:
         self.file.close()
 
     def append(self, parts: list[Block]) -> None:
-        """Write what each part gets of a chunk."""
+        """Write each part's rows of a chunk."""
         self.targets = parts[0].targets.shape[1]
         weights = np.array([block.total_weight for block in parts])
         self.weights = self.weights + weights if len(self.weights) else weights
@@ -222,7 +223,7 @@ class Scratch:
             raise OSError(error.errno, message) from error
 
     def read(self, part: int, buffers: list[np.ndarray]) -> Block:
-        """Return a part as a block, whose arrays are good until the part after the next is read.
+        """Return a part as a block; its arrays are valid until the part after the next is read.
 
         The two buffers take turns: new memory for every part would cost more time than reading it.
         """
@@ -289,7 +290,7 @@ class BlocksOnDisk:
         return ahead(self._fetch(order[start : start + size]) for start in range(0, len(order), size))
 
     def _fetch(self, parts: Sequence[int]) -> BlocksInMemory:
-        """Return parts that have memory of their own."""
+        """Return parts with their own memory."""
         empty = np.empty(0, dtype=np.uint8)
         return BlocksInMemory([self.scratch.read(int(self.parts[part]), [empty, empty]) for part in parts])
 
@@ -300,7 +301,7 @@ class BlocksOnDisk:
         return ChangedBlocks(self, change)
 
     def _block(self, part: int) -> Block:
-        """Return a part from where it is: in use already, read ahead, or on disk."""
+        """Return a part from where it is: already in use, read ahead, or on disk."""
         if self.current is None or self.current[0] != part:
             upcoming = self._settle()
             self.current = (
@@ -312,7 +313,7 @@ class BlocksOnDisk:
         return self.scratch.read(int(self.parts[part]), self.buffers)
 
     def _settle(self) -> tuple[int, Block] | None:
-        """Wait for what is being read, so that nothing else is read into its buffer, and return it."""
+        """Wait for the part being read, so that nothing else is read into its buffer, and return it."""
         if self.upcoming is None:
             return None
         (part, future), self.upcoming = self.upcoming, None

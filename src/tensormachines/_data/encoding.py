@@ -1,5 +1,5 @@
-"""The columns of a frame as a matrix of floats: numbers unchanged, categories as the numbers of their levels,
-dates as several numbers, NaN where missing.
+"""The columns of a frame as a matrix of floats: numbers unchanged, categories as level codes, dates as
+several numbers, NaN for missing values.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .column_counts import (
 from .dates import CYCLES, DATES, days, is_dates, parse_dates
 from .frame import Frame, Levels, RawColumn, all_different, column_label, is_number, number_levels
 
-FEWEST_ROWS, FEWEST_SHARE = 2, 0.02  # a level with fewer rows than both (a number, a share) is pooled
-FEWEST_OF_MANY, MANY, MOST_POOLED = 5, 0.1, 0.5  # the same of many levels; shares of the rows
-MOST_LEVELS = MOST_COUNTED  # including the pool; in memory as in files, where no more are counted
+FEWEST_ROWS, FEWEST_SHARE = 2, 0.02  # a level with fewer rows than this number and this share is pooled
+FEWEST_OF_MANY, MANY, MOST_POOLED = 5, 0.1, 0.5  # the same if there are many levels; shares of the rows
+MOST_LEVELS = MOST_COUNTED  # including the pool; files count no more, so the same limit applies in memory
 
 
 class LevelCodes(dict[str | None, float]):
-    """Codes by level, None for a missing one; other levels have the code ``unknown``."""
+    """Codes by level, with None for missing; other levels have the code ``unknown``."""
 
     def __init__(self, levels: Iterable[str], unknown: float) -> None:
         super().__init__((level, code) for code, level in enumerate(levels))
@@ -41,17 +41,16 @@ class LevelCodes(dict[str | None, float]):
 
 @dataclass(frozen=True)
 class Column:
-    """One fitted column: dates where there are ``cycles``, a category where there are ``levels``, otherwise a
-    number.
+    """One fitted column: dates if it has ``cycles``, a category if it has ``levels``, otherwise a number.
 
-    A category is encoded as the position of its level in ``levels``. Levels too rare to be there are
-    ``pooled``: they share the code ``len(levels)``, and levels never seen go with them. Where the fit had no
-    rare levels, a level never seen is missing, NaN.
+    A category is encoded as the position of its level in ``levels``. Levels that are too rare are ``pooled``:
+    they share the code ``len(levels)`` with unseen levels. If the fit had no rare levels, an unseen level is
+    missing, NaN.
 
-    Booleans are the numbers 0 and 1: then one coefficient tells what True changes, and the model is the same
-    as for a column of 0 and 1.
+    Booleans are the numbers 0 and 1, so that one coefficient tells what True changes, and the model is the
+    same as for a column of 0 and 1.
 
-    A date becomes several columns of numbers: its days, and its place in each of ``cycles``, keys of
+    A date becomes several numeric columns: its days, and its position in each of ``cycles``, keys of
     `dates.CYCLES`."""
 
     levels: tuple[str, ...] | None = None
@@ -59,7 +58,7 @@ class Column:
     cycles: tuple[str, ...] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the codes, which follow from them.
+        # Without the codes, which follow from the levels.
         return {"levels": self.levels, "pooled": self.pooled, "cycles": self.cycles}
 
     @property
@@ -68,21 +67,21 @@ class Column:
 
     @property
     def parts(self) -> dict[str, Column]:
-        """The columns of the matrix, by what is added to the name of this one.
+        """Return the columns of the matrix, by the suffix that is added to the name of this column.
 
-        No number of a date has the name of the date, so that an export cannot take one for the other."""
+        No number of a date has the name of the date, so that an export cannot confuse the two."""
         if self.cycles is None:
             return {"": self}
         return {f": {part}": Column() for part in ("days", *self.cycles)}
 
     @property
     def n_codes(self) -> int:
-        """Number of codes of a category; 0 for a number."""
+        """Return the number of codes of a category; 0 for a number."""
         return 0 if self.levels is None else len(self.levels) + self.pooled
 
     @property
     def level_names(self) -> list[str] | None:
-        """Names by code; None for a number."""
+        """Return the names by code; None for a number."""
         return None if self.levels is None else [*self.levels, *["rare levels"] * self.pooled]
 
     @cached_property
@@ -90,7 +89,7 @@ class Column:
         return LevelCodes(self.levels or (), len(self.levels or ()) if self.pooled else np.nan)
 
     def code(self, level: str | None) -> float:
-        """Return the code of one level of a category; None is a missing one."""
+        """Return the code of one level of a category; None stands for missing."""
         return self._codes[level]
 
     def codes(self, levels: Iterable[str | None]) -> list[float]:
@@ -113,9 +112,9 @@ class Column:
         return np.array(codes, dtype=np.float64)[column.codes]  # code -1, missing, takes the last
 
     def refuse_numbers(self, levels: Levels, label: str) -> None:
-        """Refuse levels that are all numbers where no level of the fit was one.
+        """Refuse levels that are all numbers if no level of the fit was a number.
 
-        A single number, as a frame of one row has it, may be a level never seen before, or too rarely."""
+        A single number, as in a frame of one row, may be an unseen or a rare level."""
         unknown = (
             len(levels.names) > 1
             and not self.pooled
@@ -136,7 +135,7 @@ class Columns:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """For each column "number", "category" or "date"."""
+        """Return "number", "category" or "date" for each column."""
         return tuple(column.kind for column in self.columns)
 
     @cached_property
@@ -145,19 +144,19 @@ class Columns:
 
     @cached_property
     def categories(self) -> dict[int, Column]:
-        """The categories among the columns, by the number of the column."""
+        """Return the categories among the columns, by column index."""
         return {j: column for j, column in enumerate(self.columns) if column.levels is not None}
 
     @cached_property
     def encoded(self) -> tuple[Column, ...]:
-        """The columns of the matrix: numbers and categories."""
+        """Return the columns of the matrix: numbers and categories."""
         if not self.has_dates:
             return self.columns
         return tuple(part for column in self.columns for part in column.parts.values())
 
     @property
     def encoded_names(self) -> tuple[str, ...] | None:
-        """The names of the columns of the matrix; None where they are x0, x1, ..."""
+        """Return the names of the columns of the matrix; None if they are x0, x1, ..."""
         if not self.has_dates:
             return self.names
         names = self.names or [f"x{j}" for j in range(len(self.columns))]
@@ -166,27 +165,27 @@ class Columns:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """For each column the number of its first column in the matrix."""
+        """Return the index of the first matrix column of each column."""
         return np.cumsum([0, *(len(column.parts) for column in self.columns)])[:-1]
 
     @property
     def sources(self) -> list[int]:
-        """For each column of the matrix the number of the column that it comes from."""
+        """Return the index of the column that each matrix column comes from."""
         return [j for j, column in enumerate(self.columns) for _ in column.parts]
 
     def sums(self, encoded: np.ndarray) -> np.ndarray:
-        """Return for each column the sum over its columns in the matrix, which are the last axis."""
+        """Return the sum over the matrix columns (last axis) of each column."""
         return np.add.reduceat(encoded, self.starts, axis=-1)
 
     @property
     def n_codes(self) -> tuple[int | None, ...]:
-        """For each column of the matrix the number of codes of a category, None for a number."""
+        """Return the number of codes of each matrix column that is a category, None for a number."""
         return tuple(None if column.levels is None else column.n_codes for column in self.encoded)
 
     def encode(self, frame: Frame, dtype: np.dtype | type | None = None) -> np.ndarray:
         """Return the matrix (rows, encoded columns) of a frame with these columns.
 
-        Unless ``dtype`` is given, it is float32 if all columns of numbers are, else float64."""
+        Unless ``dtype`` is given, the type is float32 if all numeric columns are float32, else float64."""
         if frame.shape[1] != len(self.columns):
             raise ValueError(f"X has {frame.shape[1]} columns, in the fit there were {len(self.columns)}.")
         encoded = [
@@ -204,7 +203,7 @@ class Columns:
 
 
 def matrix_type(dtypes: Sequence[np.dtype]) -> np.dtype:
-    """Return float32 where that is the type of all numbers together, else float64."""
+    """Return float32 if that is the common type of all numbers, else float64."""
     return np.dtype(np.float32 if dtypes and np.result_type(*dtypes) == np.float32 else np.float64)
 
 
@@ -220,7 +219,7 @@ def columns_of(names: Sequence[str] | None, counts: FrameCounts) -> Columns:
 
 
 def _learn_column(column: ColumnCounts, weight: float) -> Column:
-    """Keep the levels that are common enough to stand for themselves, in their order."""
+    """Keep the levels that are frequent enough for their own code, in order."""
     if isinstance(column, NumberCounts):
         return Column()
     if isinstance(column, DateCounts):
@@ -237,16 +236,16 @@ def _learn_column(column: ColumnCounts, weight: float) -> Column:
 
 
 def _fewest(totals: np.ndarray, weight: float) -> float:
-    """Return the fewest rows of a level that stands for itself.
+    """Return the minimum number of rows of a level with its own code.
 
-    It is higher where the levels are many, unless most of the rows would then be pooled."""
+    The minimum is higher if there are many levels, unless most of the rows would then be pooled."""
     many = len(totals) > MANY * weight
     few_pooled = totals[totals < FEWEST_OF_MANY].sum() <= MOST_POOLED * weight
     return min(FEWEST_OF_MANY if many and few_pooled else FEWEST_ROWS, FEWEST_SHARE * weight)
 
 
 def _in_order(names: list[str]) -> list[str]:
-    """Sort names by value if all are numbers, otherwise by the alphabet."""
+    """Sort names by value if all are numbers, otherwise alphabetically."""
     numbers = Levels(np.arange(len(names)), names).as_numbers()
     if numbers is None or not np.isfinite(numbers).all():
         return sorted(names)

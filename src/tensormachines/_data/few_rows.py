@@ -1,7 +1,8 @@
-"""Few rows of a frame as a matrix, in microseconds: the short way of predictions.
+"""A few rows of a frame as a matrix, in microseconds: the fast path of predictions.
 
-It takes what is exactly as in the fit, and leaves the rest to `dataframes`, whose numbers it has to return.
-It looks at as little as possible: the dtypes of a frame of pandas alone take longer than a prediction."""
+It handles frames exactly as in the fit, and leaves the rest to `dataframes`; both must return the same
+numbers. It inspects as little as possible: reading the dtypes of a pandas frame alone takes longer than a
+prediction."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from .frame import is_missing, level_name
 
 FEW_LEVELS = 50  # up to this number, all names take less time than one name
 OBJECT, SINGLE = np.dtype(object), np.dtype(np.float32)
-PLAIN = {np.dtype(name) for name in ("float64", "int64", "int32", "bool")}  # which all become float64
+PLAIN = {np.dtype(name) for name in ("float64", "int64", "int32", "bool")}  # all become float64
 PLAIN_IN_POLARS = {
     "Float64",
     "Boolean",
@@ -28,10 +29,10 @@ NAMED_IN_POLARS = {"String", "Categorical", "Enum"}
 
 
 def read_few_rows(X: Any, names: list[str], categories: Mapping[int, Column]) -> np.ndarray | None:
-    """Return at most FEW_ROWS rows of pandas or polars as a matrix of float64 or float32.
+    """Return at most FEW_ROWS rows of a pandas or polars frame as a matrix of float64 or float32.
 
-    ``names`` are those of the fit, ``categories`` its categories by the numbers of their columns. Return None
-    for what is not exactly as in the fit, or needs a closer look, which is that of `read_frame`."""
+    ``names`` are the names of the fit, ``categories`` its categories by column index. Return None if
+    something is not exactly as in the fit, or must be examined by `read_frame`."""
     if is_a("pandas", X) and 0 < len(X) <= FEW_ROWS and _has_names(X.columns, names):
         return _rows_of_pandas(X, categories)
     if is_a("polars", X) and 0 < len(X) <= FEW_ROWS and X.columns == names:
@@ -43,13 +44,13 @@ def read_few_rows(X: Any, names: list[str], categories: Mapping[int, Column]) ->
 
 
 class Remembered:
-    """What was learnt of an index or dtype of pandas, which never change, for as long as that lives."""
+    """Facts about pandas indexes or dtypes, which never change, for as long as these objects live."""
 
     def __init__(self) -> None:
         self._facts: dict[int, tuple[ref[Any], Any]] = {}
 
     def __getitem__(self, thing: Any) -> Any:
-        """Return what is known of this very object; None if nothing is."""
+        """Return what is known about this very object; None if nothing is known."""
         found = self._facts.get(id(thing))
         return found[1] if found is not None and found[0]() is thing else None
 
@@ -59,7 +60,7 @@ class Remembered:
 
 
 class LevelNames(dict[int, str | None]):
-    """Names of levels by their codes, read from an array of pandas as they are asked for."""
+    """Names of levels by code, read from a pandas array on demand."""
 
     def __init__(self, levels: Any) -> None:
         super().__init__({-1: None})
@@ -100,7 +101,7 @@ def _pandas_index(names: tuple[str, ...]) -> Any:
 
 
 def _rows_of_pandas(X: Any, categories: Mapping[int, Column]) -> np.ndarray | None:
-    """Read the private arrays that a frame consists of: a column at a time takes 20 microseconds a column."""
+    """Read the private arrays of a frame: reading it by columns takes 20 microseconds per column."""
     codes: dict[int, list[float]] = {}
     numbers = []
     for block in getattr(getattr(X, "_mgr", None), "blocks", ()):
@@ -129,7 +130,7 @@ def _joined(
     if not (single or types <= PLAIN) or not (numbers or codes):
         return None
     matrix = np.empty(shape, SINGLE if single else np.float64)
-    # NumPy takes a number in a quarter of the time of an array or list of one number.
+    # Assigning a number takes NumPy a quarter of the time of an array or list of one number.
     for values, places in numbers:
         matrix[:, places.indexer] = values.item() if values.size == 1 else values.T
     for j, column in codes.items():
@@ -151,7 +152,7 @@ def _names_of_array(values: Any) -> Iterable[str | None] | None:
 
 
 def _only_names(entries: Sequence[Any]) -> Sequence[str | None] | None:
-    """Return the entries of a category, None where missing; None if one of them is not a name."""
+    """Return the entries of a category, with None for missing ones; None if an entry is not a name."""
     for entry in entries:
         if type(entry) is not str:
             break
@@ -184,10 +185,10 @@ def _rows_of_polars(X: Any, categories: Mapping[int, Column]) -> np.ndarray | No
 
 
 def _row_of_polars(X: Any) -> np.ndarray | None:
-    """Return one row of numbers, which takes a fraction of the time of its matrix, if it is cut from many."""
+    """Return one row of numbers; for a row cut from many, this is much faster than its matrix."""
     rows = X.rows()
     types = set(map(type, rows[0]))
-    # Among floats one column of Float64 suffices: together with it, narrower ones become float64, too.
+    # Among floats, one Float64 column is enough: narrower columns then also become float64.
     if types <= {float, int} and _are_plain([X.to_series(0).dtype] if types == {float} else X.dtypes):
         return np.array(rows, dtype=np.float64)
     return _matrix_of_polars(X)
@@ -201,9 +202,9 @@ def _matrix_of_polars(X: Any) -> np.ndarray | None:
 def _dtypes_that_matter(
     X: Any, rows: Sequence[tuple[Any, ...]], categories: Mapping[int, Column]
 ) -> list[Any]:
-    """Return the dtypes of numbers that values do not tell; those of categories take long, and do not matter.
+    """Return the numeric dtypes that values do not reveal; dtypes of categories take long and do not matter.
 
-    Of the floats of a single row one is enough, see above. A None may be of any type."""
+    For the floats of a single row, one dtype is enough, see above. None may be of any type."""
     if len(rows) > 1:
         return [dtype for j, dtype in enumerate(X.dtypes) if j not in categories]
     is_float = {j: type(value) is float for j, value in enumerate(rows[0]) if j not in categories}

@@ -1,7 +1,7 @@
 """The raw table of a user: named columns of numbers, dates or levels, wherever they came from.
 
-DataFrames, object arrays, lists and the cells of files become a `Frame` at the door, once (`dataframes`,
-`files`); everything behind the door reads frames or matrices of floats."""
+DataFrames, object arrays, lists and the cells of files become a `Frame` once, on input (`dataframes`,
+`files`); all other code reads frames or matrices of floats."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .dates import DATES, is_dates, parse_dates
 
 @dataclass(frozen=True)
 class Levels:
-    """A column of names: row i holds ``names[codes[i]]``, or is missing where ``codes[i]`` is -1.
+    """A column of names: row i holds ``names[codes[i]]``, or is missing if ``codes[i]`` is -1.
 
     The same name may occur twice. ``ordered`` says that the order of the names means something.
     """
@@ -57,7 +57,7 @@ RawColumn: TypeAlias = np.ndarray | Levels
 
 
 def is_raw_column(column: RawColumn) -> bool:
-    """Tell whether a model has to encode a column: levels and dates, of which a matrix has numbers."""
+    """Tell whether a model must encode a column: levels and dates become numbers in a matrix."""
     return isinstance(column, Levels) or is_dates(column)
 
 
@@ -65,9 +65,9 @@ class Frame:
     """Columns of the same length, each an array of numbers (NaN where missing) or dates (see `dates`), or
     `Levels`.
 
-    ``names`` is None where the columns have no names. ``raw`` says that a model has to encode the columns: by
-    default where some column is levels or dates. A frame read from Python objects is raw even if all are
-    numbers. ``booleans`` are the numbers of columns of 0 and 1 that were true and false where they came from.
+    ``names`` is None if the columns have no names. ``raw`` says that a model must encode the columns, by
+    default if some column is levels or dates. A frame read from Python objects is raw even if all columns are
+    numbers. ``booleans`` are the indices of columns of 0 and 1 that were booleans in the input.
     """
 
     ndim = 2
@@ -98,7 +98,7 @@ class Frame:
         return Frame(self.names, columns, self.raw, self.booleans)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return the matrix of a frame that holds only numbers: float32 if all of them are."""
+        """Return the matrix of a frame that holds only numbers: float32 if all columns are float32."""
         single = all(getattr(column, "dtype", None) == np.float32 for column in self.columns)
         matrix = np.empty(self.shape, dtype or (np.float32 if single else np.float64))
         for j, column in enumerate(self.columns):
@@ -109,7 +109,7 @@ class Frame:
         return matrix
 
     def with_categories(self, kinds: Sequence[str | None] | None) -> Frame:
-        """Return the frame with levels in place of numbers where the kind of a column is "category"."""
+        """Return the frame with levels instead of numbers in columns of the kind "category"."""
         if kinds is None or "category" not in kinds:
             return self
         for j, column in enumerate(self.columns):
@@ -141,7 +141,7 @@ def concatenate(frames: Sequence[Frame]) -> Frame:
 
 
 def joined(parts: Sequence[RawColumn]) -> RawColumn:
-    """Return the parts of one column after each other; numbers among levels are levels by their names."""
+    """Concatenate the parts of one column; numbers among levels become levels named after them."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate([np.asarray(part) for part in parts])
     known: dict[str, int] = {}
@@ -161,11 +161,11 @@ def is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return "_" not in text  # which Python allows between digits: 2024_01 is a name
+    return "_" not in text  # Python allows it between digits, but 2024_01 is a name
 
 
 def is_missing(value: Any) -> bool:
-    """Tell None, NaN, and the missing values of pandas, which need not be installed."""
+    """Tell whether a value is None, NaN, or a missing value of pandas, which need not be installed."""
     return type(value).__name__ in MISSING_TYPES or (isinstance(value, Real) and value != value)
 
 
@@ -186,19 +186,19 @@ def level_name(level: Any) -> str:
 def number_levels(numbers: np.ndarray) -> Levels:
     """Return numbers as levels that are named after them."""
     values, codes = np.unique(numbers, return_inverse=True)
-    missing = np.isnan(values)  # which unique puts last
+    missing = np.isnan(values)  # unique puts these last
     return Levels(np.where(missing[codes], -1, codes), [level_name(value) for value in values[~missing]])
 
 
 def as_text(levels: Levels) -> np.ndarray:
-    """Return levels as an array of text, "" where missing.
+    """Return levels as an array of text, "" for missing ones.
 
-    Its elements are objects: in an array of fixed width one long text would make all of them long."""
+    The elements are objects: in an array of fixed width, one long text would make all elements long."""
     return np.array([*levels.names, ""], dtype=object)[levels.codes]  # code -1 takes the last
 
 
 def whole_numbers(numbers: np.ndarray) -> np.ndarray | None:
-    """Return numbers as integers, booleans as they are; None if some are not whole, or too large to tell."""
+    """Return numbers as integers, booleans unchanged; None if some are not integers, or too large to tell."""
     if numbers.dtype.kind != "f":
         return numbers
     whole = (numbers == np.round(numbers)).all() and np.abs(numbers).max(initial=0) < 2**53
@@ -206,12 +206,12 @@ def whole_numbers(numbers: np.ndarray) -> np.ndarray | None:
 
 
 def column_label(names: Sequence[str] | None, j: int, what: str = "X") -> str:
-    """Return what messages call column j: by its name, else by its number, so that column 3 is X[:, 3]."""
+    """Return the label of column j in messages: its name, or else its index, so that column 3 is X[:, 3]."""
     return f"column {j} of {what}" if names is None else f"column {names[j]!r}"
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that occurred before; None if all are different."""
+    """Return the first repeated name; None if all are different."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -226,7 +226,7 @@ def check_unique(names: Iterable[str], where: str) -> None:
 
 
 def all_different(names: Iterable[str]) -> list[str]:
-    """Return names by which things can be told apart: the second "a" becomes "a (2)"."""
+    """Return distinct names: the second "a" becomes "a (2)"."""
     names = list(names)
     taken, found = set(names), dict[str, None]()
     for name in names:

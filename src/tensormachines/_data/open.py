@@ -12,7 +12,7 @@ from .training import RowsElsewhere
 
 
 def open_rows(X: Any, y: Any, sample_weight: Any) -> RowsElsewhere | None:
-    """Return the training rows that X stands for; None if X is in memory."""
+    """Return the training rows of X; None if X is in memory."""
     if isinstance(X, Source):
         refuse_targets(y, sample_weight)
         return RowsOnDisk(X)

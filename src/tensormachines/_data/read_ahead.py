@@ -15,10 +15,10 @@ _END: Any = object()
 def ahead(elements: Iterable[Element]) -> Generator[Element, None, None]:
     """Iterate over ``elements`` while a thread makes the next one.
 
-    Two elements exist at a time: the consumer's, and the one being made or waiting. The thread begins with
-    the first element asked for, and has ended when the iteration has: at the end, at an error (the producer's
-    comes to the consumer with its traceback), or when the consumer closes or forgets the generator. An
-    iterator with a ``close`` method is closed then.
+    Two elements exist at a time: the consumer's, and the one being made or waiting. The thread starts with
+    the first element requested, and ends with the iteration: at the end, at an error (an error of the
+    producer reaches the consumer with its traceback), or when the consumer closes or forgets the generator.
+    An iterator with a ``close`` method is then closed.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Which rows go where: to the minibatches of a sum, to the rows held out, or into a sample.
+"""Assignment of rows: to the minibatches of a sum, to the held-out rows, or to a sample.
 
-All of it depends on a seed and the number of a row alone, so that any stretch of rows, on whichever machine
-it is, can be assigned without knowing the others."""
+The assignment depends only on a seed and the number of a row, so that any range of rows, on any machine, can
+be assigned without knowing the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-PAGE = 1 << 16  # rows whose numbers are drawn together
+PAGE = 1 << 16  # rows whose random numbers are drawn together
 DEAL, HOLD_OUT, SAMPLE = 0, 1, 2  # streams of random numbers
 
 
@@ -21,8 +21,8 @@ def part_count(n_rows: int) -> int:
 def deal(first: int, n_rows: int, n_parts: int, seed: int) -> np.ndarray:
     """Return the part of each of the rows first, ..., first + n_rows - 1.
 
-    As with cards: of every n_parts rows that follow each other, each part gets one, at random. So parts are
-    equally large, and each has its share of whatever the rows are sorted by."""
+    As with cards, of every n_parts consecutive rows each part gets one, at random. So parts are equally
+    large, and represent the rows evenly even if these are sorted."""
     rounds = max(PAGE // n_parts, 1)
 
     def page(number: int) -> np.ndarray:
@@ -43,7 +43,7 @@ def held_out(first: int, n_rows: int, fraction: float, seed: int) -> np.ndarray:
 
 def priorities(first: int, n_rows: int, seed: int) -> np.ndarray:
     """Return a random number for each of the rows first, ..., first + n_rows - 1: the rows with the smallest
-    ones are a sample of all rows.
+    numbers are a sample of all rows.
     """
 
     def page(number: int) -> np.ndarray:

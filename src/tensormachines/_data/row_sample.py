@@ -1,4 +1,4 @@
-"""A sample of rows that are read once, a chunk at a time, of which nobody knows how many will come."""
+"""A sample of rows that are read once, a chunk at a time, without knowing their number in advance."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from scipy import sparse
 from .frame import Frame, concatenate
 from .row_assignment import priorities, smallest
 
-ROWS_OF_CLASS = 5  # that are kept of each class, however rare: one for each fold of a search
+ROWS_OF_CLASS = 5  # minimum kept of each class, however rare: one for each fold of a search
 
 
 @dataclass(frozen=True)
 class RowSample:
-    """At most ``most`` rows at random of the ``n_rows`` that were seen, in their order.
+    """At most ``most`` random rows of the ``n_rows`` that were seen, in order.
 
-    ``parts`` are what is kept of them: arrays, sparse matrices and frames of as many rows, or None.
-    ``numbers`` count all rows from 0 on. Each row has a random number, its key, that depends on the seed and
-    its number alone, and the rows with the smallest keys are kept: so samples of chunks can be added, in the
-    order of their rows, and the sample depends on the rows alone, wherever they are and however they are cut.
-    If the second part holds ``classes``, (rows, 1), some rows of each are kept in any case."""
+    ``parts`` hold the data of these rows: arrays, sparse matrices and frames with as many rows, or None.
+    ``numbers`` are the row numbers, counted from 0. Each row has a random key that depends only on the seed
+    and its number, and the rows with the smallest keys are kept. So samples of chunks can be added, in the
+    order of their rows, and the sample depends only on the rows, not on their location or division into
+    chunks. If the second part holds ``classes``, (rows, 1), some rows of each class are always kept."""
 
     parts: tuple[Any, ...]
     numbers: np.ndarray
@@ -43,7 +43,7 @@ class RowSample:
         last: np.ndarray | None = None,
         classes: bool = False,
     ) -> RowSample:
-        """Draw from rows before which there are ``first`` others; those marked in ``last`` come last."""
+        """Draw from rows that come after ``first`` other rows; rows marked in ``last`` come last."""
         n_rows = next(part.shape[0] for part in parts if part is not None)
         keys = priorities(first, n_rows, seed)  # from 0 to 1
         keys = keys if last is None else keys + last

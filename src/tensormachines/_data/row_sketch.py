@@ -1,8 +1,8 @@
-"""Which rows a model was fitted to, in two kilobytes: the smallest hashes of all of them.
+"""A sketch of the rows that a model was fitted to, in two kilobytes: their smallest hashes.
 
-Of other rows, those whose hash is not above the largest of these are a sample that depends on their content
-alone, and of each of them it is known whether it was in the fit (Broder, "On the resemblance and containment
-of documents", 1997)."""
+Among other rows, those with a hash up to the largest of these are a sample that depends only on their
+content, and for each of them it is known whether it was in the fit (Broder, "On the resemblance and
+containment of documents", 1997)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .frame import Frame, Levels, RawColumn, is_number, level_name
 
 SIZE = 256
 TRUTH_VALUES = {"true": "1", "false": "0"}  # spelled True or TRUE elsewhere
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the other two
+_MIX = np.uint64(0x9E3779B97F4A7C15)  # constant of splitmix64, like the other two
 
 
 @dataclass(frozen=True)
 class RowSketch:
-    """The smallest hashes of rows, in order: all of them if there are fewer than `SIZE`."""
+    """The smallest hashes of rows, sorted; all hashes if there are fewer than `SIZE`."""
 
     hashes: np.ndarray
 
@@ -36,7 +36,7 @@ class RowSketch:
 
 @dataclass(frozen=True)
 class Overlap:
-    """How many rows could be compared with those of a fit, and how many of them were in it."""
+    """The number of rows that could be compared with a fit's rows, and how many of these were in it."""
 
     compared: int = 0
     known: int = 0
@@ -63,7 +63,7 @@ def target_columns(y: np.ndarray) -> list[np.ndarray]:
 
 
 def row_hashes(X: Frame, y: Sequence[RawColumn]) -> np.ndarray:
-    """Return a number for each row that depends on its cells and targets, and on nothing else (rows,)."""
+    """Return a number for each row, (rows,), that depends only on its cells and targets."""
     total = np.zeros(len(X), dtype=np.uint64)
     for column in (*X.columns, *y):
         total = _mixed(total + _MIX + _cell_hashes(column))

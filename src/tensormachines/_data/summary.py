@@ -1,4 +1,4 @@
-"""The first pass of a fit over its rows: what basis, targets and columns need, as sums over chunks."""
+"""The first pass of a fit over its rows: facts for basis, targets and columns, as sums over chunks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_ROWS_SAMPLED = 50_000
 
 @dataclass(frozen=True)
 class ValidationRows:
-    """Which rows of chunks are held out: a share of them, at random; or none."""
+    """The rows of chunks that are held out: a random share of them, or none."""
 
     fraction: float = 0.0
     seed: int = 0
@@ -39,8 +39,8 @@ class ValidationRows:
 
 @dataclass(frozen=True)
 class TrainingSample:
-    """Some training rows of positive weight, at random: those with the smallest priorities, at most
-    MOST_ROWS_SAMPLED of them.
+    """Random training rows of positive weight: the rows with the smallest priorities, at most
+    MOST_ROWS_SAMPLED.
     """
 
     priority: np.ndarray
@@ -67,16 +67,15 @@ def sample_rows(priority: np.ndarray, X: np.ndarray | Frame, weight: np.ndarray)
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fit learns from its rows by going over them once.
+    """What a fit learns from its rows in one pass.
 
-    ``validation_weight`` is that of the rows held out, None if there are to be none.
-    ``moments_by_label`` are those of the training rows of X: all under the key None, unless the classes will
-    get weights that are not known yet. ``label_weights`` is empty in regression, ``targets`` None in
-    classification; ``target_sample`` holds some targets, if the loss is robust or the user's own, or jumps
-    are looked for: those of the rows of ``sample``, then; and ``largest_targets`` are
-    there if it has a log link. ``counts`` are those of
-    frames. ``n_codes``, known once all rows have been seen, has for
-    each column the number of codes if it is a category, None if it is a number; it is None if all columns are
+    ``validation_weight`` is the weight of the held-out rows, None if no rows are held out.
+    ``moments_by_label`` are the moments of the training rows of X, all under the key None, unless classes
+    will get weights that are not known yet. ``label_weights`` is empty in regression, and ``targets`` is None
+    in classification. ``target_sample`` holds some targets, if the loss is robust or the user's own, or if
+    jumps are sought (then the targets of the rows of ``sample``). ``largest_targets`` is set if the loss has
+    a log link. ``counts`` are the counts of frames. ``n_codes``, known once all rows have been seen, holds
+    for each column the number of codes of a category, or None for a number; it is None if all columns are
     numbers."""
 
     n_rows: int
@@ -116,7 +115,7 @@ class Summary:
         )
 
     def encoded(self, columns: Columns) -> Summary:
-        """Return the summary of the matrix that a frame becomes by its columns."""
+        """Return the summary of the matrix that a frame becomes when encoded by its columns."""
         sample = self.sample
         if sample is not None and isinstance(sample.X, Frame):
             sample = replace(sample, X=columns.encode(sample.X, self.dtype))
@@ -139,13 +138,13 @@ def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:
 
 @dataclass(frozen=True)
 class Summarise:
-    """From a chunk to its Summary.
+    """Compute the Summary of a chunk.
 
     ``fingerprint``: whether to compute a checksum of all numbers. ``sampled``: whether to keep a sample of
     dense rows, which splines need; only then may chunks be frames. ``measured``: whether the moments of dense
     columns are needed, or only their weight. A pass for them takes as long as one or two iterations. ``loss``
-    is that of numbers, which may refuse some, and wants a sample of them if it is robust or the user's own;
-    ``targets`` also asks for a sample of them."""
+    is the loss of numbers: it may refuse some, and needs a sample of targets if it is robust or the user's
+    own; ``targets`` also requests such a sample."""
 
     classification: bool
     by_label: bool
@@ -204,7 +203,7 @@ class Summarise:
         )
 
     def beside(self, summary: Summary, held_out: Chunk) -> Summary:
-        """Return the summary of training rows and of a chunk that is held out as a whole."""
+        """Return the summary of training rows and of a chunk that is held out entirely."""
         weight = len(held_out.y) if held_out.weight is None else held_out.weight.sum()
         both = (summary.checksum + checksum(held_out)) % (1 << 64) if self.fingerprint else summary.checksum
         return replace(summary, validation_weight=float(weight), checksum=both)
@@ -233,8 +232,8 @@ NUMBERS_NEEDED = ' Use basis="auto" of a Tensor Machine, which takes categories 
 
 
 def summarised(function: Summarise, names: Sequence[str] | None, chunk: Chunk) -> Summary:
-    """Return the summary of a chunk as a source gives it, whose columns may have ``names``; refuse what is
-    not a number where these are needed."""
+    """Return the summary of a chunk from a source, whose columns may have ``names``; refuse other values if
+    numbers are needed."""
     if not function.sampled:
         require_numbers(chunk, names, missing=False, hint=NUMBERS_NEEDED)
     return function(chunk)
@@ -249,7 +248,7 @@ def _dtype(X: Rows | Frame) -> np.dtype:
 
 
 def checksum(chunk: Chunk) -> int:
-    """Return a number that almost surely changes with any of the chunk's numbers, or with its place."""
+    """Return a number that almost surely changes with any number of the chunk, or with its position."""
     parts = [*_arrays(chunk.X), chunk.y, *([] if chunk.weight is None else [chunk.weight])]
     digest = hashlib.blake2b(
         f"{chunk.first} {chunk.X.shape} {_dtype(chunk.X)} {chunk.y.dtype}".encode(), digest_size=8

@@ -1,4 +1,4 @@
-"""What is checked of y in memory, and what it is called."""
+"""Checks of y in memory, and its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .open import is_on_dask
 
 
 def target_name(y: Any) -> str | list[str] | None:
-    """Return the name of a series of pandas, polars or Dask, or of the columns of a frame, if any."""
+    """Return the name of a pandas, polars or Dask series, or of the columns of a frame, if any."""
     if is_on_dask(y):
         y = y._meta
     if is_frame(y):
@@ -23,7 +23,7 @@ def target_name(y: Any) -> str | list[str] | None:
 
 
 def refuse_missing_targets(y: Any) -> None:
-    """Refuse a y with missing values, whatever stands for them, and one that is empty or not read yet."""
+    """Refuse a y with missing values of any kind, and a y that is empty or not yet read."""
     if is_a("polars", y, "LazyFrame"):
         raise ValueError("y is a LazyFrame of polars, whose rows have not been read yet: give y.collect().")
     of_row = _missing(y)
@@ -39,7 +39,7 @@ def refuse_missing_targets(y: Any) -> None:
 
 
 def _missing(y: Any) -> np.ndarray:
-    """Return for each row of y whether some value is missing."""
+    """Return a mask of the rows of y with a missing value."""
     if is_a("pandas", y) or is_a("pandas", y, "Series"):
         missing = np.asarray(y.isna())
     else:
@@ -55,7 +55,7 @@ def _missing(y: Any) -> np.ndarray:
 def refuse_other_targets(y: Any, name: str) -> None:
     """Refuse a y with dates, durations, or text that does not spell a number.
 
-    ``name`` is that of the class that needs numbers."""
+    ``name`` is the name of the class that needs numbers."""
     values = np.asarray(y)
     if values.dtype.kind in "mM":
         what, instead = ("dates", "days") if values.dtype.kind == "M" else ("durations", "seconds")
@@ -72,7 +72,7 @@ def refuse_other_targets(y: Any, name: str) -> None:
 
 
 def refuse_several_labels(y: Any, name: str) -> None:
-    """Refuse several targets of classes, and say which estimator of scikit-learn takes them."""
+    """Refuse several class targets, and say which scikit-learn estimator accepts them."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) == 2 and shape[1] > 1:
         raise ValueError(

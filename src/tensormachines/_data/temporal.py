@@ -1,7 +1,6 @@
-"""Dates, durations and times of the day as libraries have them: dates become those of `dates`, durations
-numbers of seconds, and times of the day numbers of hours.
+"""Convert dates, durations and times of the day of other libraries to dates (`dates`), seconds and hours.
 
-A date in a time zone keeps its wall-clock time, and loses the zone."""
+A date with a time zone keeps its wall-clock time and loses the zone."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def what_holds(type_: Any) -> str | None:
 
 
 def of_objects(what: str, objects: Iterable[Any]) -> np.ndarray:
-    """Return Python objects of the classes of a key of CLASSES, None where missing."""
+    """Convert Python objects of the classes of a key of CLASSES, with None for missing ones."""
     if what == "date":
         missing = np.datetime64("NaT")
         return np.array([missing if each is None else _wall_clock(each) for each in objects], dtype=DATES)
@@ -54,17 +53,17 @@ def _since_midnight(clock: time) -> np.timedelta64:
 
 
 def of_numpy(values: np.ndarray) -> np.ndarray:
-    """Return an array of datetime64 or timedelta64."""
+    """Convert an array of datetime64 or timedelta64."""
     return values.astype(DATES) if values.dtype.kind == "M" else values / SECOND
 
 
 def of_pandas(series: Any) -> np.ndarray:
-    """Return a series of datetime64, perhaps with a time zone, or of timedelta64."""
+    """Convert a series of datetime64, perhaps with a time zone, or of timedelta64."""
     return of_numpy((series if series.dtype.kind == "m" else series.dt.tz_localize(None)).to_numpy())
 
 
 def of_polars(series: Any) -> np.ndarray:
-    """Return a series of a temporal type."""
+    """Convert a series of a temporal type."""
     import polars
 
     if series.dtype == polars.Time:
@@ -77,7 +76,7 @@ def of_polars(series: Any) -> np.ndarray:
 
 
 def dates_of_arrow(array: Any) -> np.ndarray:
-    """Return an array of dates or timestamps."""
+    """Convert an array of dates or timestamps."""
     import pyarrow
     from pyarrow import compute
 
@@ -88,7 +87,7 @@ def dates_of_arrow(array: Any) -> np.ndarray:
 
 
 def span_of_arrow(array: Any) -> np.ndarray:
-    """Return an array of durations or of times of the day."""
+    """Convert an array of durations or of times of the day."""
     import pyarrow
 
     if pyarrow.types.is_duration(array.type):

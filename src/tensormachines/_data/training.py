@@ -1,7 +1,7 @@
 """Training rows as a fit sees them, whether they are in memory, on disk or on other machines.
 
-Training rows are a sequence of chunks. A fit reads them twice: once for their `Summary`, once to turn each
-chunk into the blocks that the kernel reads, as the `Recipe` says. From then on there are only sums over these
+Training rows are a sequence of chunks. A fit reads them twice: once for their `Summary`, and once to turn
+each chunk into blocks for the kernel, according to the `Recipe`. Afterwards there are only sums over these
 blocks.
 """
 
@@ -30,13 +30,13 @@ NEGLIGIBLE_WEIGHT = 2.0**-120  # of a row, relative to the largest
 
 @dataclass(frozen=True)
 class Recipe:
-    """Turn a chunk into blocks: one per part, then one with every ``stride``-th row, then one with the rows
-    held out, if there are to be any.
+    """Turn a chunk into blocks: one per part, then one with every ``stride``-th row, then one with the
+    held-out rows, if any.
 
-    Targets are shifted by ``center`` and divided by ``deviation``, or, where there are ``classes``, replaced
-    by the number of the class. Rows are dealt to several parts at random; a single part is the whole chunk,
-    with weight 0 for the rows held out. After ``most_parts`` of them, the others are one part. Shares of
-    splines may be ``packed``, if the model reads them."""
+    Targets are shifted by ``center`` and divided by ``deviation``, or, if there are ``classes``, replaced by
+    the class index. Rows are dealt to several parts at random; a single part is the whole chunk, with weight
+    0 for the held-out rows. After ``most_parts`` parts, the other rows are one part. Shares of splines may be
+    ``packed``, if the model reads packed shares."""
 
     basis: Basis
     n_parts: int
@@ -49,12 +49,12 @@ class Recipe:
     classes: np.ndarray | None = None
     class_factors: np.ndarray | None = None
     packed: bool = False
-    threads: int = 1  # that share the parts
+    threads: int = 1  # they share the parts
     most_parts: int | None = None
 
     @property
     def n_blocks(self) -> int:
-        """The number of parts, where the others are one."""
+        """Return the number of parts, where all parts after ``most_parts`` count as one."""
         return self.n_parts if self.most_parts is None else min(self.n_parts, self.most_parts + 1)
 
     def __call__(self, chunk: Chunk) -> list[Block]:
@@ -66,7 +66,7 @@ class Recipe:
             training = np.where(held_out, 0.0, weight)
 
         def block(rows: np.ndarray | slice, weight: np.ndarray | None) -> Block:
-            # Only these rows are put into the basis: all of them at once would be in memory twice.
+            # Only these rows are converted to the basis: all rows at once would be in memory twice.
             X = chunk.X if isinstance(rows, slice) else chunk.X[rows]
             return self._block(X, y[rows], None if weight is None else weight[rows])
 
@@ -76,7 +76,7 @@ class Recipe:
         return blocks if held_out is None else [*blocks, block(np.flatnonzero(held_out), weight)]
 
     def whole(self, chunk: Chunk) -> Block:
-        """Return all rows of a chunk as one block; weights above the largest get a unit of their own."""
+        """Return all rows of a chunk as one block; weights above the largest get their own unit."""
         own = 1.0 if chunk.weight is None else float(chunk.weight.max(initial=0.0))
         recipe = replace(self, largest_weight=max(self.largest_weight, own))
         return self._block(chunk.X, *recipe._targets(chunk))
@@ -103,7 +103,7 @@ class Recipe:
         return numbers[:, None].astype(np.float64), weight
 
     def _deal(self, first: int, n_rows: int) -> list[np.ndarray | slice]:
-        """Return the rows of each part; a single one has all of them, uncopied."""
+        """Return the rows of each part; a single part has all rows, without copying."""
         if self.n_parts == 1:
             return [slice(None)]
         parts = np.minimum(deal(first, n_rows, self.n_parts, self.seed), self.n_blocks - 1)
@@ -113,11 +113,10 @@ class Recipe:
 
 
 def _without_negligible(weight: np.ndarray) -> np.ndarray:
-    """Return weights relative to the largest, 0 where they are negligible: such rows are left out.
+    """Return weights relative to the largest, and 0 for negligible weights: such rows are left out.
 
-    Where one row has almost all weight w, the deviation of the target is that of the others times
-    sqrt(1 - w), and their targets in this unit have squares of up to 1 / (1 - w), which must be finite in
-    float32."""
+    If one row has almost all the weight w, the target's deviation is that of the other rows times sqrt(1 -
+    w). In this unit, the squares of their targets are up to 1 / (1 - w), which must be finite in float32."""
     return np.where(weight < NEGLIGIBLE_WEIGHT, 0.0, weight)
 
 
@@ -125,8 +124,9 @@ class TrainingRows(Protocol):
     """Rows of X with targets and weights, read in chunks.
 
     ``flat`` says whether y has one axis, ``streams`` whether only some of the blocks are in memory at a time,
-    ``distant`` whether a sum over a part takes much longer than its rows, because other machines are asked.
-    ``columns`` are those of frames, known after the first pass; None where the rows are matrices.
+    and ``distant`` whether a sum over a part takes much longer than its rows need, because other machines are
+    involved. ``columns`` are the columns of frames, known after the first pass; None if the rows are
+    matrices.
     """
 
     @property
@@ -151,10 +151,10 @@ class TrainingRows(Protocol):
         """Return the sum of the summaries of the chunks."""
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
-        """Return the rows to train on, in ``recipe.n_parts`` parts; a sample of them; and those held out."""
+        """Return the training rows in ``recipe.n_parts`` parts, a sample of them, and the held-out rows."""
 
     def close(self) -> None:
-        """Let go of what the blocks are kept in."""
+        """Release the storage of the blocks."""
 
 
 class RowsElsewhere(TrainingRows, Protocol):
@@ -165,9 +165,9 @@ class RowsElsewhere(TrainingRows, Protocol):
 
 
 class RowsInMemory:
-    """One chunk, a matrix: the estimator has encoded its ``columns``, and knows their names.
+    """One chunk that is a matrix: the estimator has encoded its ``columns``, and knows their names.
 
-    Rows ``held_out`` are a chunk of their own."""
+    Rows ``held_out`` are a separate chunk."""
 
     streams = distant = False
     feature_names: list[str] | None = None
@@ -205,19 +205,19 @@ class RowsInMemory:
 def merge_rows(
     X: Rows, y: np.ndarray, weight: np.ndarray | None
 ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-    """Sort the rows of a small data set, add up the weights of equal ones, leave out those of weight 0.
+    """Sort the rows of a small data set, add the weights of equal rows, and leave out rows of weight 0.
 
-    The objective has many minima, and hundreds of iterations turn a difference in the last bit into another
-    one of them. Sorted and merged, a small data set gives the same model, to the bit, in whatever order its
-    rows come, and whether a row is given twice or with weight 2. Large data sets are left unchanged: there it
-    would cost too much."""
+    The objective has many minima, and after hundreds of iterations a difference in the last bit leads to
+    another minimum. After sorting and merging, a small data set gives a bit-identical model for any order of
+    its rows, and whether a row is given twice or with weight 2. Large data sets are left unchanged, because
+    sorting them would cost too much."""
     if X.shape[0] * X.shape[1] > LARGEST_SORTED:
         return X, y, weight
     weights = np.ones(len(y)) if weight is None else weight
     present = np.flatnonzero(weights)
     keys = np.hstack([X[present].toarray() if sparse.issparse(X) else X[present], y[present]])
     missing = np.isnan(keys)
-    if missing.any():  # NaN is not equal to itself, and has no place in an order
+    if missing.any():  # NaN is not equal to itself and cannot be sorted
         keys = np.hstack([np.where(missing, 0, keys), missing])
     _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     merged = np.bincount(number.ravel(), weights=weights[present])

@@ -1,4 +1,4 @@
-"""What a fit to all rows begins with: a race, the end of another fit, or a fit to some of the rows."""
+"""The start of a fit to all rows: a race, the end of another fit, or a fit to some of the rows."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .solvers.protocol import minimise
 
 @dataclass(frozen=True)
 class Before:
-    """The end of a fit that another one continues: its machine, its penalty, and the relevance of columns in
-    its race, if these are known."""
+    """The end of a fit that another fit continues: its machine, its penalty, and the relevance of columns in
+    its race, if known."""
 
     machine: Machine
     alpha: float | None
@@ -31,8 +31,7 @@ class Before:
 def begin(
     problem: Problem, settings: Settings, random_state: np.random.RandomState, before: Before | None
 ) -> Winner:
-    """Return what a fit begins with: a race tells, unless the penalty is given, or the fit continues the one
-    ``before``."""
+    """Return the start of a fit: that of a race, unless the penalty is given or it continues ``before``."""
     had_trend = before is not None and before.machine.has_trend
     if problem.can_have_trend and (settings.trend is True or had_trend):
         problem = problem.without_trend(problem.fit_trend())
@@ -46,14 +45,14 @@ def begin(
         if settings.relevance == "auto":
             problem = with_relevance(problem, before.relevance)
         return Winner(problem.with_shape(degree, problem.layout.rank), float(before.alpha))
-    winner = race(problem, settings, deepcopy(random_state))  # a copy: a race does not change the start
+    winner = race(problem, settings, deepcopy(random_state))  # a copy: a race leaves the start alone
     return winner if settings.goes_on else replace(winner, params=None)
 
 
 def _fit_near(winner: Winner, settings: Settings, random_state: np.random.RandomState) -> Winner:
-    """Return where "adam" ends on the few parts that a race would have, which are brought into memory.
+    """Return where "adam" ends on the few parts that a race would use, which are brought into memory.
 
-    From there a solver that goes over all rows at a time needs far fewer passes than from a random start."""
+    From there, a full-batch solver needs far fewer passes than from a random start."""
     problem = winner.problem
     n_near = min(MOST_PARTS, len(problem.blocks.weights))
     near = replace(problem, blocks=fetch_parts(problem.blocks, range(n_near)))

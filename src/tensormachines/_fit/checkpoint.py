@@ -1,8 +1,8 @@
 """Checkpoints: files from which an interrupted fit continues.
 
 A checkpoint holds the identity of a fit (its settings, a checksum of its data), the random state with which
-it began, and the state of each of its solvers. It is an .npz archive without pickles: loading one runs no
-code, and every entry is checked before it is used. It is replaced as a whole or not at all.
+it began, and the state of each of its solvers. It is an .npz archive without pickles: loading it runs no
+code, and every entry is checked before use. The file is replaced as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RANDOM: dict[str, Entry] = {
 class Checkpoint:
     """The checkpoint of one fit, read from ``path`` if it exists.
 
-    It is written there every ``every`` iterations, or every two minutes.
+    The file is written every ``every`` iterations, or every two minutes.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int | None):
@@ -51,7 +51,7 @@ class Checkpoint:
             )
         self.facts, self.states = _read(self.path) if self.path.exists() else ({}, {})
         self.identity: dict[str, Any] = {}
-        self.monitors: Sequence[Recorder | EarlyStopping] = ()  # their state is kept with that of each solver
+        self.monitors: Sequence[Recorder | EarlyStopping] = ()  # their state is kept with each solver's state
         self.written = time.monotonic()
 
     def random_state(self, fresh: np.random.RandomState) -> np.random.RandomState:
@@ -60,7 +60,7 @@ class Checkpoint:
             with self._naming("random"):
                 kept = self.states.get("random", {})
                 check(kept, RANDOM)
-                if not kept["keys"][1:].any():  # the generator would return zeros for ever
+                if not kept["keys"][1:].any():  # the generator would return zeros forever
                     raise StateError("keys", "has no bits")
             fresh = np.random.RandomState()
             fresh.set_state(("MT19937", *(kept[name] for name in RANDOM)))
@@ -70,7 +70,7 @@ class Checkpoint:
 
     @contextmanager
     def _naming(self, state: str) -> Iterator[None]:
-        """Turn the error of a wrong entry of a state into one that names the file."""
+        """Turn an error about a wrong entry of a state into one that names the file."""
         try:
             yield
         except StateError as error:
@@ -80,7 +80,7 @@ class Checkpoint:
             ) from error
 
     def identify(self, identity: dict[str, Any]) -> None:
-        """Refuse to continue another fit than the one with this identity."""
+        """Refuse to continue a fit with another identity."""
         self.identity = json.loads(json.dumps(identity))
         before = self.facts.get("identity", self.identity)
         different = sorted(
@@ -96,7 +96,7 @@ class Checkpoint:
             )
 
     def keep_with(self, monitors: Sequence[Recorder | EarlyStopping], starts: Sequence[np.ndarray]) -> None:
-        """Keep the state of monitors of solvers from these starts too, and restore what was kept of it."""
+        """Also keep the state of monitors of solvers from these starts, and restore it if it was kept."""
         self.monitors = monitors
         numbers = range(len(starts))
         known = {"random", *(name for number in numbers for name in (f"{number}", f"{number} extra"))}
@@ -115,7 +115,7 @@ class Checkpoint:
                     monitor.restore(number, kept)
 
     def solver(self, number: int, make: Callable[..., Solver], start: np.ndarray) -> Solver:
-        """Return the solver of ``make``, from ``start`` or from its kept state; its solution is kept too."""
+        """Return the solver of ``make``, from ``start`` or from its kept state; keep its solution too."""
         kept = self.states.get(str(number))
         if kept is not None and "outcome" in kept:
             with self._naming(str(number)):
@@ -141,7 +141,7 @@ class Checkpoint:
     def watch(self, solver: int, iterate: Iterate) -> bool:
         """Write the state when it is due.
 
-        Solvers run one after the other: those before have ended, those after have not begun.
+        Solvers run one after the other: earlier ones have ended, later ones have not begun.
         """
         if self.every:
             due = iterate.iteration % self.every == 0
@@ -153,7 +153,7 @@ class Checkpoint:
         return False
 
     def write(self) -> None:
-        """Write the file atomically; if that fails, warn and let the fit continue."""
+        """Write the file atomically; if this fails, warn and let the fit continue."""
         facts: dict[str, Any] = {"format": FORMAT, "identity": self.identity, "states": {}}
         arrays: dict[str, Any] = {}
         for number, state in self.states.items():

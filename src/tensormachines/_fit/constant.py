@@ -1,4 +1,4 @@
-"""The least that a fit must reach: a constant, or what its trend or offset says without any terms."""
+"""The minimum that a fit must reach: a constant, or its trend or offset without any terms."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def or_constant(
     threads: int,
     cut_short: bool,
 ) -> tuple[np.ndarray, Solution]:
-    """Return the params, or those of a constant if its loss on the training rows is no higher.
+    """Return the params, or the params of a constant if its loss on the training rows is no higher.
 
-    A fit that was ``cut_short`` may be worse, but not far worse. ``values`` are the objectives of the members
-    whose mean the params are. These are bounds of its loss, so that the rows need to be read again only if
-    one of them is above the loss of the constant on a sample.
+    A fit that was ``cut_short`` may be worse, but not far worse. The params are the mean of members, and
+    ``values`` are the members' objectives. These bound the loss, so the rows are read again only if one of
+    them is above the loss of the constant on a sample.
     """
     sample = problem.sample if problem.sample.weights.sum() > 0 else problem.blocks
     loss = Objective(sample, problem.layout, problem.loss, 0.0, threads)

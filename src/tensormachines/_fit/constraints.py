@@ -1,4 +1,4 @@
-"""Constraints on columns of X: which may meet in a term, and with which outputs may only rise or fall."""
+"""Constraints on columns of X: which may interact, and with which outputs may only rise or fall."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from .._model.spline_basis import SplineBasis
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints on the columns of X, which are given by their numbers.
+    """Constraints on the columns of X, which are given by index.
 
-    ``meetings`` are sets of columns: each term has one of them, in turn, and depends on no other column. They
-    are None if all columns may meet. ``signs`` (n_columns) are 1 where outputs may only rise with a column,
-    -1 where they may only fall, and 0 elsewhere. A column with a sign is in no term, and its own function is
-    monotonic: a sum of ramps (see `learn_splines`), or a straight line, whose coefficients have the sign."""
+    ``meetings`` are sets of columns: terms take the sets in turn, and a term depends only on the columns of
+    its set. None means that all columns may interact. ``signs`` (n_columns) are 1 where outputs may only rise
+    with a column, -1 where they may only fall, and 0 elsewhere. A column with a sign is in no term, and its
+    own function is monotonic: a sum of ramps (see `learn_splines`) or a straight line, with coefficients of
+    this sign."""
 
     meetings: tuple[frozenset[int], ...] | None
     signs: tuple[int, ...]
 
     @property
     def monotonic(self) -> frozenset[int]:
-        """The columns that have a sign."""
+        """Return the columns that have a sign."""
         return frozenset(j for j, sign in enumerate(self.signs) if sign)
 
     @property
@@ -33,7 +34,7 @@ class Constraints:
         return 1 if self.meetings is None else len(self.meetings)
 
     def free(self, layout: Layout, basis: Basis) -> np.ndarray:
-        """Return for each of the params whether it may differ from 0."""
+        """Return a mask of the params that may differ from 0."""
         free = np.ones(layout.size, dtype=bool)
         terms = layout.terms(free)
         for _, columns in layout.degrees():
@@ -43,7 +44,7 @@ class Constraints:
         return free
 
     def _of_terms(self, basis: Basis, rank: int) -> np.ndarray:
-        """Return for each feature and number of a term whether one may depend on the other."""
+        """Return for each feature and term index whether the term may depend on the feature."""
         meetings = (frozenset(range(basis.n_columns)),) if self.meetings is None else self.meetings
         allowed = np.zeros((basis.n_columns + 1, len(meetings)), dtype=bool)
         allowed[-1] = True  # group -1, the constant

@@ -1,4 +1,4 @@
-"""The fit itself: a problem and settings to solutions."""
+"""The fit itself: turns a problem and settings into solutions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def solve(
 ) -> list[Solution]:
     """Minimise the objective from all starts; return the best solution for each member.
 
-    ``warm`` takes the place of the first random start.
+    ``warm`` replaces the first random start.
     """
     threads = settings.threads(problem.n_rows)
     problem = find_relevance(problem, settings, random_state)
@@ -42,7 +42,8 @@ def solve(
     starts = [problem.random_start(settings.init_scale, random_state) for _ in range(n_starts)]
     if warm is not None:
         starts[0] = warm
-    # All get the same random numbers: so they request the same minibatches at the same time, and share them.
+    # All solvers get the same random numbers, so they request the same minibatches at the same time, and
+    # share them.
     makers = [
         make_solver(start, problem, objective, settings, deepcopy(random_state), warm is not None)
         for start in starts
@@ -86,8 +87,8 @@ def _polish(solution: Solution, objective: Objective, recorder: Recorder, settin
 def find_relevance(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Problem:
     """Return the problem with columns weighed by short fits, ``settings.relevance`` times.
 
-    These have the usual shape and penalty, so that all candidates of a search weigh columns alike. "auto" is
-    left to a race, see `_fit.race`."""
+    The short fits have the default shape and penalty, so that all candidates of a search weigh columns alike.
+    "auto" is left to a race, see `_fit.race`."""
     rounds = settings.relevance if isinstance(settings.relevance, int) else 0
     rank = usual_rank(problem.layout.n_outputs if problem.layout.shared else 1)
     usual = problem.with_shape(USUAL_DEGREE, rank)
@@ -104,9 +105,9 @@ def find_relevance(problem: Problem, settings: Settings, random_state: np.random
 def fit_together(
     problem: Problem, candidates: Sequence[Settings], random_state: np.random.RandomState
 ) -> list[Solution]:
-    """Fit settings that differ in alpha alone in common passes over the rows; return the best of each.
+    """Fit settings that differ only in alpha in shared passes over the rows; return the best of each.
 
-    The objective that is evaluated for all of them has no penalty; each solver adds its own.
+    The shared objective has no penalty; each solver adds its own.
     """
     first = candidates[0]
     threads = first.threads(problem.n_rows)
@@ -125,8 +126,8 @@ def fit_together(
 def combine(
     problem: Problem, solutions: Sequence[Solution], scale: float = 1.0
 ) -> tuple[Problem, np.ndarray, Solution]:
-    """Return the mean of the members times ``scale``, without negligible coefficients, its problem, and the
-    best solution."""
+    """Return the mean of the members times ``scale``, without negligible coefficients, with its problem and
+    the best solution."""
     best = best_of(solutions)
     # A member that overflowed would spoil the mean.
     finite = [solution for solution in solutions if np.isfinite(solution.value)]
@@ -138,6 +139,6 @@ def combine(
 
 
 def data_in_words(problem: Problem) -> dict[str, Any]:
-    """Return what tells the data of a checkpoint from others."""
+    """Return facts that distinguish the data of a checkpoint from others."""
     size = f"{problem.n_rows} rows x {problem.basis.n_columns} columns of {problem.dtype}"
     return {"data": f"{size}, checksum {problem.checksum:016x}"}

@@ -1,4 +1,4 @@
-"""Greedy fits: one rank at a time, each to the residual of those before it.
+"""Greedy fits: one rank at a time, each fitted to the residual of the previous ones.
 
 Livni, Shalev-Shwartz & Shamir, "On the computational efficiency of training neural networks" (2014), section
 5, add terms of degree 2 or 3 one at a time. Here a step adds one term of every degree, which reaches a lower
@@ -27,8 +27,8 @@ def _settle(step: int, solution: Solution) -> tuple[Solution, bool]:
 class Step:
     """The objective as a function of the params that a step moves; the others stay fixed.
 
-    ``reached`` are the params of the terms up to this step, of which ``moved`` (a mask) are free: a model
-    without the terms to come is cheaper to evaluate.
+    ``reached`` are the params of the terms up to this step, because a model without later terms is cheaper to
+    evaluate; the mask ``moved`` selects those that are free.
     """
 
     objective: Objective  # of that model
@@ -62,9 +62,10 @@ def greedy(
 ) -> list[Solution]:
     """Return the solutions with 0, 1, ... terms of each degree, in all params; n_iter counts all steps.
 
-    A new term begins as in ``start``; ``units`` are those of the params. ``max_iter`` and ``tol`` apply to
-    one step. ``watch(number of the step, iterate)`` may stop a step; ``settle(number of the step, its
-    solution)`` returns what is kept of it, and whether another step follows.
+    A new term begins as in ``start``; ``units`` are the units of the params. ``max_iter`` and ``tol`` apply
+    to one step. ``watch(number of the step, iterate)`` may stop a step.
+    ``settle(number of the step, its solution)`` returns the solution to keep, and whether another step
+    follows.
     """
     layout = objective.layout
     params = np.zeros_like(start)
@@ -90,7 +91,7 @@ def greedy(
 def _take(
     step: Step, number: int, units: np.ndarray | None, max_iter: int, tol: float, watch: Watch, n_iter: int
 ) -> Solution:
-    """Return the solution of one step, in all params; ``n_iter`` iterations came before it."""
+    """Return the solution of one step, in all params, after ``n_iter`` earlier iterations."""
 
     def watch_whole(solver: int, iterate: Iterate) -> bool:
         return watch(

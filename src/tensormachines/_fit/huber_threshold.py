@@ -1,7 +1,7 @@
 """The threshold of Huber's loss, from the residuals of a short fit.
 
-In the units of the target it would be far beyond the noise of a model that explains most of y, and outliers
-would count for much more than other rows."""
+A threshold in the units of the target would be far above the noise of a model that explains most of y, and
+outliers would count much more than other rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALLEST = 0.02  # deviation of the noise, in units of the target
 
 @dataclass(frozen=True)
 class Residuals:
-    """Absolute residuals and weights of rows; the sum of two is both, one after the other."""
+    """Absolute residuals and weights of rows; adding two concatenates them."""
 
     sizes: np.ndarray
     weights: np.ndarray
@@ -40,8 +40,8 @@ class Residuals:
 def find_threshold(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Problem:
     """Return the problem with a threshold of 1.35 deviations of the noise, if its loss is Huber's.
 
-    The deviation is the median of the absolute residuals of a short fit of medians, divided by 0.6745; at
-    most that of the target, and at least a fiftieth of it."""
+    The deviation is the median absolute residual of a short fit of the median, divided by 0.6745; at most the
+    deviation of the target, and at least a fiftieth of it."""
     if problem.loss.name != "huber":
         return problem
     most = EPOCHS if settings.solver == "adam" else ITERATIONS

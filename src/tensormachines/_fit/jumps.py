@@ -1,10 +1,10 @@
-"""Jumps: thresholds of numbers above which the target suddenly differs.
+"""Jumps: thresholds of numbers at which the target changes suddenly.
 
-Splines are smooth, and blur a threshold over as many rows as a short wave has. So thresholds are looked for
-before a spline basis is learnt, and have functions of their own in it. Small regression trees find them, each
-grown on what the trees before leave (Friedman, "Greedy function approximation", 2001). But trees also split
-where the target changes smoothly: a split is a jump only if a step adds much to a polynomial of the rank,
-among the rows of its node and among those near the step."""
+Splines are smooth, and blur a threshold over as many rows as a short wave covers. So thresholds are found
+before a spline basis is learned, and get their own functions in it. Small regression trees find them, each
+grown on the residuals of the previous trees (Friedman, "Greedy function approximation", 2001). But trees also
+split where the target changes smoothly: a split is a jump only if a step adds much to a polynomial of the
+rank, both among the rows of its node and among the rows near the step."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from numpy.polynomial.legendre import legvander
 
 from .regression_tree import Bins, Tree
 
-MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 500  # of the rows looked at: columns times rows, and rows
+MOST_ENTRIES, FEWEST_ROWS = 1 << 19, 500  # of the rows examined: columns times rows, and rows
 TREES, LEAVES, RATE = 4, 32, 0.5
 LEAST_WEIGHT = 5.0  # on each side of a step, in rows
 SMOOTH_DEGREE = 4  # of the polynomials that a jump is compared with
-CUTOFF = 50.0  # squares that a step explains, in units of the noise: about 1 where nothing jumps
+CUTOFF = 50.0  # sum of squares that a step explains, in units of the noise: about 1 where nothing jumps
 NEAR, NEAR_DEGREE, CUTOFF_NEAR = 0.2, 3, 20.0  # the same among this share of the rows on each side
-ROUNDING = 1e-9  # share of the squares that rounding errors may have
+ROUNDING = 1e-9  # share of the sum of squares that may be rounding error
 MOST_JUMPS, MOST_OF_COLUMN = 32, 8
 
 
 class Jump(NamedTuple):
-    """A threshold, and the squares of the target that a step there explains."""
+    """A threshold, and the sum of squares of the target that a step there explains."""
 
     gain: float
     threshold: float
@@ -49,7 +49,7 @@ def find_jumps(
     found: list[tuple[Jump, int]] = []
     for _ in range(TREES):
         tree = Tree(bins, weight, left, LEAVES)
-        # What trees leave jumps wherever they split. So jumps are looked for in the targets themselves.
+        # The residuals of trees jump wherever they split, so look for jumps in the targets themselves.
         jumps = [
             (find_jump(X[rows, column], targets[rows], weight[rows]), column)
             for rows, column in tree.splits
@@ -72,7 +72,7 @@ def find_jumps(
 def find_jump(x: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Jump | None:
     """Return the best jump of targets (rows, outputs) as x grows; None if a smooth function explains it.
 
-    It is first looked for between bins, and then between rows in the two bins around it."""
+    Look for the jump between bins first, and then between rows in the two bins around it."""
     bins = Bins.of(x[:, None])
     numbers = weight[:, None] * np.column_stack([np.ones(len(x)), targets, np.sum(targets**2, axis=1)])
     sums = bins.sums(np.arange(len(x)), numbers)[:-1]  # without missing entries
@@ -94,7 +94,7 @@ def find_jump(x: np.ndarray, targets: np.ndarray, weight: np.ndarray) -> Jump | 
 
 
 def _is_sudden(sums: np.ndarray, jump: int, noise: float) -> bool:
-    """Tell whether there is a jump among the bins around it, too: a curve is nearly a straight line there."""
+    """Tell whether the jump is also visible among nearby bins, where a curve is nearly a straight line."""
     reached = np.cumsum(sums[:, 0])
     around = np.flatnonzero(np.abs(reached - reached[jump]) <= NEAR * reached[-1])
     some, place = sums[around[0] : around[-1] + 1], jump - around[0]
@@ -114,7 +114,7 @@ class Sums(NamedTuple):
     total: float
 
     def up_to(self, place: int) -> Sums:
-        """Return the sums before one place, 0 before the first."""
+        """Return the sums before one place; 0 before the first."""
         if not place:
             return Sums(self.weight[:1] * 0, self.residual[:1] * 0, self.Q[:1] * 0, self.total)
         before = slice(place - 1, place)
@@ -131,7 +131,7 @@ class Sums(NamedTuple):
         )
 
     def best(self, ends: np.ndarray) -> tuple[int, float]:
-        """Return after which of some places a step explains most, and how much that is."""
+        """Return the place after which a step explains most, and how much it explains."""
         weight = self.weight[ends]
         rest = weight - np.sum(self.Q[ends] ** 2, axis=1)
         possible = np.minimum(weight, self.total - weight) >= LEAST_WEIGHT
@@ -144,11 +144,12 @@ class Sums(NamedTuple):
 
 @dataclass(frozen=True)
 class Smooth:
-    """The polynomial of the rank that is nearest to the targets, and what steps explain of the rest.
+    """The polynomial of the rank that best fits the targets, and what steps explain of the residuals.
 
-    With Q an orthonormal basis of polynomials, and r the residuals, a step s that is 1 up to a threshold
-    explains (s'r)^2 / (s's - |Q's|^2). ``Q`` and ``values`` of the polynomial are those of a row of weight 1
-    in each bin; ``of_targets`` are the squares of the targets, ``squares`` those that it does not explain."""
+    With an orthonormal basis Q of polynomials and residuals r, a step s that is 1 up to a threshold explains
+    (s'r)^2 / (s's - |Q's|^2). ``Q`` and the ``values`` of the polynomial are for a row of weight 1 in each
+    bin; ``of_targets`` is the sum of squares of the targets, and ``squares`` the part that the polynomial
+    does not explain."""
 
     Q: np.ndarray
     values: np.ndarray
@@ -172,7 +173,7 @@ class Smooth:
         )
 
     def noise(self, gain: float) -> float:
-        """Return the mean squares of the targets that neither the polynomial nor a step explains, but for
-        rounding errors: where all targets are equal, every step explains some of these."""
+        """Return the mean square of the targets that neither the polynomial nor a step explains. Allow for
+        rounding errors: if all targets are equal, every step explains some of these."""
         freedom = self.steps.total - self.Q.shape[1] - 1
         return max(self.squares - gain, ROUNDING * self.of_targets) / max(1.0, freedom)

@@ -1,7 +1,7 @@
 """The solver "kfac": L-BFGS from a warm start, with a Kronecker-factored inverse curvature.
 
 Warm start: a few epochs of Adam over minibatches. Ten passes in small steps get as far as a hundred passes of
-L-BFGS; from there on they are no longer better.
+L-BFGS; after that they are no longer better.
 
 Curvature: the Gauss-Newton matrix of the factors is the mean over rows of h (l l') (x) (t t'), where t is the
 row in its basis, l the derivatives of the output with respect to the projections of t, h the second
@@ -11,9 +11,9 @@ those of
     C = mean of h l l'    and    A = mean of h (l' C^-1 l) t t',
 
 and its eigenvalues by the mean squares of the derivatives along these products (George et al., "Fast
-approximate natural gradient descent in a Kronecker-factored eigenbasis", 2018). All outputs share A, each has
-its own C; shared terms have one C, the sum over the outputs, and their weights a diagonal. A sample of the
-rows is enough for all of it.
+approximate natural gradient descent in a Kronecker-factored eigenbasis", 2018). All outputs share A, and each
+has its own C. Shared terms have one C, the sum over the outputs, and their weights have a diagonal matrix. A
+sample of the rows is enough for all of these.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PAIRS = 20  # of L-BFGS
 ROWS_SAMPLED = 1536
 MOST_OUTLIERS = 512
 OUTLYING = 4.0  # times the mean squared norm of a row
-MOST_FEATURES = 1024  # with more of them A is diagonal
+MOST_FEATURES = 1024  # with more, A is diagonal
 DAMPING = 0.1
 
 EPOCHS = 10
@@ -82,8 +82,8 @@ def warm_start(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarr
     """Improve ``start`` by Adam on an objective whose parts are minibatches; return it if nothing is better.
 
     An epoch that does not end below the start, or in which a minibatch diverges, is undone, and the learning
-    rate is divided by three. The objective should have no penalty: in steps of equal size for all params it
-    would remove the terms that the loss has not found a use for yet.
+    rate is divided by three. The objective should have no penalty: with steps of equal size for all params, a
+    penalty would remove terms that the loss does not use yet.
     """
     weights = minibatches.blocks.weights
     usable = np.flatnonzero(weights)
@@ -132,17 +132,17 @@ def warm_start(minibatches: Objective, start: np.ndarray, seed: int) -> np.ndarr
 
 
 class Curvature:
-    """A map from params to the product with the inverse curvature there, or to None where it is not finite.
+    """A map from params to the multiplication by the inverse curvature there, or to None if it is not finite.
 
     Parameters
     ----------
     rows : Block
         A sample of the rows; only ratios of their weights matter.
     mean_squares : ndarray of shape (n_features,), optional
-        Mean squares of the columns in their basis. If given, A is the diagonal matrix of them, which is all
-        that very many features allow.
+        Mean squares of the columns in their basis. If given, A is their diagonal matrix: very many features
+        allow no more.
     sizes : ndarray of shape (n_features,), optional
-        Sizes of the coefficients, see `Objective`.
+        Expected sizes of the coefficients, see `Objective`.
     """
 
     def __init__(
@@ -200,15 +200,15 @@ class Curvature:
         )
 
     def _with_features(self, along: list[np.ndarray]) -> tuple[np.ndarray | None, list[np.ndarray]]:
-        """Return the eigenvectors of A (None if it is diagonal), and the curvature along them of each group.
+        """Return the eigenvectors of A (None if A is diagonal), and the curvature of each group along them.
 
-        The latter have the shape (n_features, columns of the group).
+        The curvatures have the shape (n_features, columns of the group).
         """
         totals = [of_group.sum(axis=0) for of_group in along]
         sizes = 1.0 if self.sizes is None else self.sizes
         if self.mean_squares is not None:
             return None, [np.outer(self.mean_squares * sizes**2, total) for total in totals]
-        matrix = self.matrix * sizes  # coefficients in units of their sizes are all penalised alike
+        matrix = self.matrix * sizes  # in units of their sizes, all coefficients are penalised alike
         shares = np.zeros(len(matrix), dtype=matrix.dtype)
         for of_group, total in zip(along, totals, strict=True):
             mean = total.mean()
@@ -221,9 +221,9 @@ class Curvature:
 def _groups(
     layout: Layout, params: np.ndarray, others: np.ndarray, roots: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the columns that have a C in common, and l times the root of h: (outputs, rows, columns).
+    """Yield the columns that share a C, and l times the square root of h: (outputs, rows, columns).
 
-    These are the linear part and the terms of an output. Shared terms are a group of their own, on which all
+    A group is the linear part and the terms of an output. Shared terms are a separate group, on which all
     outputs depend.
     """
     n_outputs, of_set = layout.n_outputs, np.arange(layout.set_columns)
@@ -281,7 +281,7 @@ def _solve(
 class Gathered:
     """Rows with their weights and squared norms.
 
-    A sum of two keeps the ``most`` rows with the largest norms.
+    Adding two keeps the ``most`` rows with the largest norms.
     """
 
     X: Rows
@@ -312,7 +312,7 @@ class Gathered:
 
 
 def curvature_rows(sample: Blocks, blocks: Blocks, basis: Basis) -> Block:
-    """Sample rows, and add the outliers of all rows: a few of them can make up most of the curvature."""
+    """Sample rows, and add the outliers of all rows: a few outliers can make up most of the curvature."""
     all_of_it = np.iinfo(np.int64).max
     (some,) = sample.total(partial(_gather, above=None, most=all_of_it))
     stride = -(-len(some.weight) // ROWS_SAMPLED)
@@ -332,12 +332,12 @@ def curvature_rows(sample: Blocks, blocks: Blocks, basis: Basis) -> Block:
 
 
 def _may_lie_far_out(basis: Basis) -> bool:
-    """Return whether rows can be outliers: splines and rows of norm 1 are bounded."""
+    """Tell whether rows can be outliers: splines and rows of norm 1 are bounded."""
     return isinstance(basis, AffineBasis) and not basis.unit_rows
 
 
 def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
-    """Return the rows of positive weight; with a bound, those with a squared norm above it."""
+    """Return the rows of positive weight; if ``above`` is given, only rows with a larger squared norm."""
     pieces = [
         block.rows(slice(start, start + ROWS_AT_ONCE)) for start in range(0, block.n_rows, ROWS_AT_ONCE)
     ]
@@ -352,7 +352,7 @@ def _gather(block: Block, above: float | None, most: int) -> tuple[Gathered]:
 
 
 def mean_squares(blocks: Blocks, sample: Block) -> np.ndarray:
-    """Return the mean squares of the columns in their basis; for splines, those of a sample."""
+    """Return the mean squares of the columns in their basis; for splines, on a sample."""
     if not isinstance(sample.basis, AffineBasis):
         return np.average(sample.basis.lift(sample.X).explicit() ** 2, axis=0, weights=sample.weight)
     (squares,) = blocks.total(_column_squares)

@@ -1,4 +1,4 @@
-"""What happens between iterations: loss curves, early stopping, progress lines, callbacks."""
+"""Actions between iterations: loss curves, early stopping, progress lines and callbacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .solvers.state import COUNT, VALUE, Array, Entry, length, like
 
 
 class Recorder:
-    """Adds every iterate to the curves of its solver."""
+    """Add every iterate to the curves of its solver."""
 
     def __init__(self, problem: Problem, threads: int, n_solvers: int):
         held_out = problem.held_out
@@ -35,11 +35,11 @@ class Recorder:
             curves.held_out.append(loss if np.isfinite(loss) else np.inf)
 
     def state(self, solver: int) -> State:
-        """Return what a checkpoint keeps."""
+        """Return the state that a checkpoint keeps."""
         return {name: np.array(values) for name, values in vars(self.curves[solver]).items()}
 
     def entries(self, state: State, start: np.ndarray) -> dict[str, Entry]:
-        """Return what the entries of a state may be."""
+        """Return the allowed entries of a state."""
         n_iter = length(state.get("values"))
         return {
             "values": Array((n_iter,), finite=False),
@@ -52,10 +52,10 @@ class Recorder:
 
 
 class EarlyStopping:
-    """Stops a solver after ``patience`` iterations without a new minimum of the loss on held-out rows.
+    """Stop a solver after ``patience`` iterations without a new minimum of the loss on held-out rows.
 
-    It keeps the best iterate of each solver. The loss is that of ``curves``, to which a `Recorder` has added
-    the iterate before.
+    The best iterate of each solver is kept. The loss is read from ``curves``, to which a `Recorder` has
+    already added the iterate.
     """
 
     def __init__(self, curves: Sequence[Curves], patience: int):
@@ -70,7 +70,7 @@ class EarlyStopping:
         return iterate.iteration - self.best[solver][1].iteration >= self.patience
 
     def state(self, solver: int) -> State:
-        """Return what a checkpoint keeps."""
+        """Return the state that a checkpoint keeps."""
         if solver not in self.best:
             return {}
         loss, iterate = self.best[solver]
@@ -82,7 +82,7 @@ class EarlyStopping:
         }
 
     def entries(self, state: State, start: np.ndarray) -> dict[str, Entry]:
-        """Return what the entries of a state may be: there are none before the first iteration."""
+        """Return the allowed entries of a state: there are none before the first iteration."""
         if "loss" not in state:
             return {}
         return {"loss": VALUE, "iteration": COUNT, "params": like(start), "value": VALUE}
@@ -109,7 +109,7 @@ class EarlyStopping:
 
 
 class ProgressLines:
-    """Prints the first iterations, then ever fewer: 1, 2, ..., 10, 20, ..., 100, 200, ..."""
+    """Print the first iterations, then ever fewer: 1, 2, ..., 10, 20, ..., 100, 200, ..."""
 
     def __init__(self, verbose: int, name: str, n_solvers: int):
         self.verbose = verbose
@@ -131,7 +131,7 @@ class ProgressLines:
 
 
 class Furthest:
-    """Reports each iteration number once, for the first solver there; stops all if ``report`` says so."""
+    """Report each iteration number once, for the first solver there; stop all if ``report`` says so."""
 
     def __init__(self, report: Callable[[Iterate], bool]):
         self.report = report

@@ -1,9 +1,8 @@
-"""The units of a user's own loss, in which it is like squared error of a standardised target.
+"""Units in which a user's own loss behaves like squared error of a standardised target.
 
-The loss of y and a constant output is least at the center c. There its slopes have the root mean square G,
-and their mean has the derivative H. With outputs c + (G / H) z and losses divided by G^2 / H, slopes at z = 0
-have the root mean square 1, and their mean the derivative 1. For squared error these units are those of the
-mean and the standard deviation."""
+The loss of a constant output has its minimum at the center c. There, the root mean square of the slopes is G,
+and the derivative of their mean is H. With outputs c + (G / H) z and losses divided by G^2 / H, both become 1
+at z = 0. For squared error, c is the mean and G / H the standard deviation."""
 
 from __future__ import annotations
 
@@ -18,9 +17,9 @@ from .._model.losses import Loss
 MOST_ROWS = 10_000
 SMALLEST_STEP, MOST_DOUBLINGS = 2.0**-30, 130
 ACCURACY: dict[str, Any] = {"xtol": 1e-300, "rtol": 1e-14, "maxiter": 60, "disp": False}
-NEAR = 1e-4  # deviations between outputs whose losses are compared with a slope
-WRONG = 1e-2  # share of a slope by which most may differ from that
-NEGATIVE = 1e-6  # share of the largest loss that rounding errors may have
+NEAR = 1e-4  # in deviations: distance of the outputs whose losses are compared with a slope
+WRONG = 1e-2  # relative error that most slopes may have
+NEGATIVE = 1e-6  # share of the largest loss that may be rounding error
 
 
 class Units(NamedTuple):
@@ -30,7 +29,7 @@ class Units(NamedTuple):
 
 
 def own_units(loss: Loss, y: np.ndarray, weight: np.ndarray) -> Units:
-    """Return the units of one output, from some targets (n,) and their weights; refuse impossible losses."""
+    """Return the units of one output, given some targets (n,) and their weights; refuse impossible losses."""
     some = slice(None, None, -(-len(y) // MOST_ROWS))
     y, weight = y[some], weight[some]
     columns = y[:, None]
@@ -61,7 +60,7 @@ def own_units(loss: Loss, y: np.ndarray, weight: np.ndarray) -> Units:
 
 
 def _center(mean_slope: Callable[[float], float]) -> float:
-    """Return the constant output at which the mean slope changes its sign."""
+    """Return the constant output at which the mean slope changes sign."""
     first = mean_slope(0.0)
     if first == 0:
         return 0.0
@@ -81,8 +80,8 @@ def _center(mean_slope: Callable[[float], float]) -> float:
 def _deviation(mean_slope: Callable[[float], float], center: float, spread: float) -> float:
     """Return G / H.
 
-    Losses may have kinks: so H is taken over the distance at which the mean slope is half of G; if it never
-    is, over the one at which it is largest."""
+    Losses may have kinks, so H is measured over the distance at which the mean slope reaches half of G, or,
+    if it never does, over the distance at which it is largest."""
 
     def change(distance: float) -> float:
         return 0.5 * abs(mean_slope(center + distance) - mean_slope(center - distance))
@@ -120,7 +119,7 @@ def _refuse_negative(y: np.ndarray, z: float, values: np.ndarray) -> None:
 def _compare_slopes(
     y: np.ndarray, z: float, at: Callable[[float], tuple[np.ndarray, np.ndarray]], near: float
 ) -> None:
-    """Refuse slopes that are not those of the losses, in most rows: in a few a loss may have a kink."""
+    """Refuse slopes that do not match the losses in most rows; in a few rows a loss may have a kink."""
     (above, _), (below, _), (_, slopes) = at(z + near), at(z - near), at(z)
     differences = (above - below) / (2 * near)
     errors = np.abs(differences - slopes)

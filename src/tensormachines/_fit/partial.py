@@ -1,4 +1,4 @@
-"""The state of partial_fit: blocks arrive one after another and are not kept."""
+"""The state of `partial_fit`: blocks arrive one after another and are not kept."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .settings import Settings
 from .solvers.sum_of_functions import Evaluation, SumOfFunctions
 
 SLOTS = 30  # blocks that are remembered, as quadratic models
-EVALUATIONS = 8  # of each block, at the points to which they lead
-FIRST_EVALUATIONS = 20  # of the first block, which begins at random: 8 ended worse than a constant
-FAR_WORSE = 10.0  # times the objective of a block before it was learnt
+EVALUATIONS = 8  # of each block, at successive points
+FIRST_EVALUATIONS = 20  # of the first block, from a random start: 8 ended worse than a constant
+FAR_WORSE = 10.0  # times the objective of a block before it was learned
 
 
 class Stream:
-    """A model that learns from block after block.
+    """A model that learns from one block after another.
 
     The objective is the mean over the last SLOTS blocks. A new block replaces the oldest one. It is evaluated
-    a few times while it is there; from then on its quadratic model stands for it. So memory does not grow,
-    and what was learnt is not lost at once. A step that makes the objective far worse is taken back as if it
-    had overflowed: with a log link the gradient there may be 1e70 times as large, and a quadratic model that
-    learnt from it would allow no steps any more.
+    a few times while it is available; afterwards its quadratic model represents it. So memory does not grow,
+    and earlier learning is not lost at once. A step that makes the objective far worse is undone as if it had
+    overflowed: with a log link, the gradient may be 1e70 times as large there, and a quadratic model that
+    learned from it would allow no more steps.
 
-    ``problem`` is posed on the first block: its basis and the units of its target serve all that follow. If
-    there is a model ``before``, the stream continues with that model and its basis.
+    ``problem`` is posed on the first block: its basis and target units serve all later blocks. If there is a
+    model ``before``, the stream continues with that model and its basis.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Stream:
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
         self.n_blocks = 0
         self.first_evaluations = FIRST_EVALUATIONS if before is None else EVALUATIONS
-        self.rows: deque[int] = deque(maxlen=SLOTS)  # numbers of rows of the blocks that count
+        self.rows: deque[int] = deque(maxlen=SLOTS)  # row counts of the blocks that count
         self.shape = settings.degree, settings.rank, basis
 
     def require_shape(self, settings: Settings, basis: str | None) -> None:
@@ -76,7 +76,7 @@ class Stream:
         return self.optimiser.point
 
     def learn(self, chunk: Chunk, settings: Settings) -> float:
-        """Learn from the rows of a chunk; return the objective on them as it was before."""
+        """Learn from the rows of a chunk; return the objective on them before learning."""
         require_targets(self.problem.loss, chunk.y)
         n_rows = _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
         alpha, threads = settings.penalty(self.problem, n_rows), settings.threads(len(chunk.y))
@@ -106,7 +106,7 @@ class Stream:
         return values[0]
 
     def _run(self, steps: Evaluation, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:
-        # An overflow gives a value that is not finite, which the optimiser looks for.
+        # An overflow gives a value that is not finite, which the optimiser checks.
         with np.errstate(over="ignore", invalid="ignore"):
             answer = None
             try:

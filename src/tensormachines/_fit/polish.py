@@ -1,6 +1,6 @@
-"""The last stretch of "kfac" to a target without noise: Levenberg-Marquardt for models of few parameters.
+"""The final iterations of "kfac" on a target without noise: Levenberg-Marquardt for models of few parameters.
 
-Its matrix is singular: a factor times c and another one of its term times 1 / c make the same model.
+The matrix is singular: multiplying one factor of a term by c and another by 1 / c gives the same model.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NUMBERS_AT_ONCE = 1 << 20
 
 
 def polish(solution: Solution, objective: Objective, watch: Watch) -> Solution:
-    """Fit a target that seems to have no noise to all its digits; return other solutions unchanged."""
+    """Fit a target that seems to be noise-free to full precision; return other solutions unchanged."""
     if not nearly_exact(solution, objective):
         return solution
     return minimise(objective, [levenberg_marquardt(solution, partial(gauss_newton, objective))], watch)[0]
 
 
 def nearly_exact(solution: Solution, objective: Objective) -> bool:
-    """Return whether polishing is affordable and promising: little noise, and errors above the penalty."""
+    """Tell whether polishing is affordable and promising: little noise, and errors above the penalty."""
     return (
         EXACT < solution.value < NEARLY_EXACT
         and solution.outcome is not Outcome.STOPPED
@@ -75,7 +75,7 @@ def _of_block(block: Block, layout: Layout, params: np.ndarray, numbers_at_once:
     at_once = max(1, numbers_at_once // layout.size)
     for start in range(0, block.n_rows, at_once):
         rows = block.rows(slice(start, start + at_once))
-        if rows.weight is not None:  # a row of weight 0 is absent, even where its terms overflow
+        if rows.weight is not None:  # a row of weight 0 is absent, even if its terms overflow
             rows = rows.rows(np.flatnonzero(rows.weight))
         if not rows.n_rows:
             continue

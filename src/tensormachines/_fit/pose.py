@@ -1,4 +1,4 @@
-"""Posing the problem of a fit: training rows are read twice, to learn basis and units, and to make blocks."""
+"""Pose the problem of a fit: read the training rows twice, to learn basis and units, and to make blocks."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from .problem import PartCount, Problem
 from .target_units import TargetUnits, target_units
 
 SPLINE = "spline"
-ROWS_SAMPLED = 4096  # for the scale of the start, and for what is sampled further
+ROWS_SAMPLED = 4096  # for the scale of the start, and for further samples
 FEATURES_OF_ROW, FEWEST_PARTS = 8, 30
-FEWEST_ROWS_FOR_THREADS = 4096  # that share columns and parts: these are done before, if there are fewer
+FEWEST_ROWS_FOR_THREADS = 4096  # that process columns and parts: fewer rows are done before threads start
 
 FindConstraints = Callable[[TrainingRows], Constraints | None]
 FindPeriods = Callable[[TrainingRows, TrainingSample | None], Mapping[int, float]]
 
-# Weights of the classes, from their labels and the total weights of their rows.
+# Class weights, from the labels and the total weights of their rows.
 ClassFactors = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Target:
-    """The contents of y: numbers, whose ``loss`` is given, or labels of classes.
+    """The contents of y: numbers with a given ``loss``, or class labels.
 
-    If the ``labels`` are known, y holds their numbers 0, 1, ...; otherwise it holds the labels themselves.
-    Several labels of a row are numbers, 0 and 1, with the logistic loss; then each label is an output.
+    If the ``labels`` are known, y holds their indices 0, 1, ...; otherwise it holds the labels themselves.
+    Multilabel targets are numbers, 0 and 1, with the logistic loss; each label is then an output.
     """
 
     classification: bool = False
@@ -78,15 +78,15 @@ def pose(
     """Read the training rows twice: to learn basis and units, then to make the blocks for the kernel.
 
     ``layout(n_features=..., n_outputs=..., n_meetings=..., of_classes=...)`` makes the shape of the model; it
-    has a term of each degree at least for each set of columns that may meet by the ``constraints``. ``parts``
-    gives the number of parts into which the rows are dealt, by ``seed``; without it, rows in memory stay in
-    one part, uncopied. After ``most_parts`` of them, the other rows are one part.
-    ``single``: whether to fit splines in float32; ``roughness``: how rough their waves are expected to be.
-    ``fingerprint``: whether to compute a checksum of the data.
-    ``measure_columns``: whether a solver asks for `step_units`; otherwise dense columns that the basis does
-    not scale are not measured. ``threads`` share columns and parts of rows in memory. ``jumps``: whether
-    splines have jumps; "auto" leaves that to a race, and thresholds of each column are taken as they are.
-    ``periods`` finds the periods of columns, of which it gets a sample if the basis is to be splines.
+    has, for each degree, at least one term per set of columns that may interact by the ``constraints``.
+    ``parts`` gives the number of parts into which the rows are dealt, by ``seed``; without it, rows in memory
+    stay in one part, uncopied. After ``most_parts`` parts, the other rows are one part. ``single``: whether
+    to fit splines in float32; ``roughness``: how rough their waves are expected to be. ``fingerprint``:
+    whether to compute a checksum of the data. ``measure_columns``: whether a solver asks for `step_units`;
+    otherwise dense columns that the basis does not scale are not measured. ``threads`` share columns and
+    parts of rows in memory. ``jumps``: whether splines have jumps; "auto" leaves that to a race, and
+    thresholds of each column are taken as they are. ``periods`` finds the periods of columns; it gets a
+    sample of the rows if the basis will be splines.
     """
     by_label = target.class_factors is not None
     sampled = bases.dense == SPLINE
@@ -178,14 +178,14 @@ def pose(
 
 
 def fewer_if_wide(n_parts: int, n_rows: int, n_features: int) -> int:
-    """Return the number of parts, of which each should have a row for every few features.
+    """Return the number of parts, such that each part has at least one row for every few features.
 
-    A step changes the coefficients of all levels, however few rows it is for."""
+    A step changes the coefficients of all levels, however few rows it uses."""
     return min(n_parts, max(FEWEST_PARTS, FEATURES_OF_ROW * n_rows // n_features))
 
 
 def _loss(target: Target, classes: np.ndarray) -> Loss:
-    """Choose the loss: that of the target for numbers, logistic for two classes, multinomial for more."""
+    """Choose the loss: the loss of the target for numbers, logistic for two classes, multinomial for more."""
     if not target.classification:
         return target.loss
     return LOGISTIC if len(classes) == 2 else MULTINOMIAL
@@ -194,8 +194,8 @@ def _loss(target: Target, classes: np.ndarray) -> Loss:
 def _targets_of_sample(
     summary: Summary, classes: np.ndarray, loss: Loss, units: TargetUnits
 ) -> np.ndarray | None:
-    """Return the targets of sampled rows, (rows, outputs), for the search of jumps: standardised numbers, or
-    indicators of classes and labels. None if there is no sample, or if the loss is another one."""
+    """Return the targets of sampled rows, (rows, outputs), for the search for jumps: standardised numbers, or
+    indicators of classes and labels. Return None if there is no sample, or for any other loss."""
     sample = summary.target_sample
     if sample is None or not (loss == SQUARED or loss.of_classes):
         return None
@@ -227,7 +227,7 @@ def _learn_basis(
     n_codes = summary.n_codes or (None,) * summary.sample.X.shape[1]
     sample = summary.sample
     if thresholds is not None and len(thresholds) != len(n_codes):
-        thresholds = None  # those of a model of other columns, which cannot be continued
+        thresholds = None  # thresholds of a model of other columns, which cannot be continued
     if targets is not None:
         thresholds = find_jumps(sample.X, targets, sample.weight, n_codes)
     return learn_splines(
@@ -243,15 +243,15 @@ def _learn_basis(
 
 
 def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the classes as y has them, in order, and their labels.
+    """Return the classes as they appear in y, in order, and their labels.
 
-    In regression these are an empty array and None; so are the classes of rows with several labels."""
+    In regression and for multilabel targets, return an empty array and None."""
     if not target.classification:
         return np.empty(0), target.labels
     if target.labels is not None:
         return np.arange(len(target.labels), dtype=np.float64), target.labels
     labels = np.array(sorted(summary.label_weights))
-    if labels.dtype.kind == "U":  # as wide as the longest label, and predictions would be, too
+    if labels.dtype.kind == "U":  # its width is that of the longest label, and predictions would inherit it
         labels = labels.astype(object)
     if len(labels) < 2:
         raise ValueError(f"y must have at least two classes, got one class: {labels.tolist()[0]!r}.")
@@ -261,7 +261,7 @@ def _classes(summary: Summary, target: Target) -> tuple[np.ndarray, np.ndarray |
 def _class_factors(
     summary: Summary, target: Target, classes: np.ndarray, labels: np.ndarray | None
 ) -> np.ndarray | None:
-    """Return what the weights of the rows of each class are multiplied by."""
+    """Return the factor of the row weights for each class."""
     if target.class_factors is None or labels is None:
         return None
     totals = np.array([summary.label_weights.get(label, 0.0) for label in classes.tolist()])

@@ -1,4 +1,4 @@
-"""What is fitted: rows and targets as the solver sees them, and the way back to the user's units."""
+"""What is fitted: rows and targets as the solver sees them, and the conversion back to the user's units."""
 
 from __future__ import annotations
 
@@ -31,19 +31,18 @@ PartCount = Callable[[int], int]  # number of parts, from the number of rows
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Training rows in a basis learnt from them; numbers to predict are standardised, classes are numbered.
+    """Training rows in a basis learned from them; numeric targets are standardised, and classes are numbered.
 
-    Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user, and
-    `params` converts a machine back: it multiplies outputs by ``deviation`` and adds ``center``, see
-    `_fit.target_units`. ``noise`` multiplies the usual penalty. ``largest`` are those of
-    `TargetUnits`.
+    Solvers see ``params`` of the standardised target; `machine` converts them to the units of the user: it
+    multiplies outputs by ``deviation`` and adds ``center``, see `_fit.target_units`. `params` converts a
+    machine back. ``noise`` multiplies the default penalty. ``largest`` is the same as in `TargetUnits`.
 
-    ``blocks`` are the rows to train on, ``sample`` some of them, ``held_out`` those for early stopping.
-    ``sizes`` are the sizes that the coefficients of the features are expected to have, see `Objective`.
+    ``blocks`` are the training rows, ``sample`` is a sample of them, and ``held_out`` are the rows for early
+    stopping. ``sizes`` are the expected sizes of the coefficients of the features, see `Objective`.
     ``column_squares`` are the mean squares of columns that the basis does not scale, if they were measured.
-    ``dtype`` is the type of blocks and params, ``machine_dtype`` that of machines. If there is a ``trend``,
-    in the units of the target, the params are those of a model of what it leaves. ``jumping`` is the basis
-    with jumps in addition, if there are any that the basis lacks.
+    ``dtype`` is the type of blocks and params, ``machine_dtype`` the type of machines. If there is a
+    ``trend``, in the units of the target, the params belong to a model of its residuals. ``jumping`` is the
+    basis with additional jumps, if there are jumps that the basis lacks.
     """
 
     n_rows: int
@@ -80,9 +79,9 @@ class Problem:
         return replace(self, layout=replace(self.layout, degree=degree, rank=rank))
 
     def with_share(self, share: float, seed: int) -> Self:
-        """Return the same problem with a random share of the rows, in as many parts as so few rows have.
+        """Return the same problem with a random share of the rows, and the number of parts for so few rows.
 
-        The basis and the units of the target stay those learnt from all rows.
+        The basis and the units of the target remain those learned from all rows.
         """
         if share >= 1:
             return self
@@ -123,14 +122,14 @@ class Problem:
         return splines and unsigned and (self.loss == SQUARED or self.loss.of_classes)
 
     def fit_trend(self, most_entries: int = MOST_ENTRIES) -> Trend | None:
-        """Return the trend of the targets, None if there are too many features for the rows."""
+        """Return the trend of the targets; None if there are too many features for the rows."""
         basis = self.recipe.basis
         assert isinstance(basis, SplineBasis), "only splines have a trend"
         return fit_trend(self.blocks, basis, self.loss, self.layout.n_outputs, most_entries)
 
     def without_trend(self, trend: Trend | None) -> Self:
-        """Return the problem that a trend of the targets leaves: numbers without it, or classes with it as
-        the offset of their outputs. It is the same problem if there is no trend."""
+        """Return the problem that remains after a trend of the targets: numbers minus the trend, or classes
+        with the trend as the offset of their outputs. Without a trend, return the same problem."""
         if trend is None:
             return self
         if self.loss.of_classes:
@@ -157,7 +156,7 @@ class Problem:
         )
 
     def adopt(self, basis: Basis) -> Self:
-        """Return the problem with the basis of another fit, if it is of the same kind, for rows to come."""
+        """Return the problem with the basis of another fit, if it is of the same kind, for later rows."""
         both_splines = isinstance(basis, SplineBasis) and isinstance(self.basis, SplineBasis)
         if not (both_splines or basis.kind == self.basis.kind):
             return self
@@ -171,13 +170,14 @@ class Problem:
 
     @cached_property
     def free(self) -> np.ndarray | None:
-        """Which of the params may differ from 0; None if all may."""
+        """Return a mask of the params that may differ from 0; None if all may."""
         return None if self.constraints is None else self.constraints.free(self.layout, self.basis)
 
     def easily_reached(self) -> float:
-        """Return about the loss of a start, which is near the mean of y, if it has a log link.
+        """Return approximately the loss of a start, which is near the mean of y, for a loss with a log link.
 
-        There it is exponential in the outputs, and a few steps that are too long never return."""
+        Such a loss is exponential in the outputs, and a solver never recovers from a few steps that are too
+        long."""
         if not self.loss.log_link:
             return np.inf
         losses, weight = self.sample.total(partial(_losses_at_zero, loss=self.loss))
@@ -192,7 +192,7 @@ class Problem:
         return self._calm(start) if self.loss.log_link and init_scale == "auto" else start
 
     def _calm(self, start: np.ndarray) -> np.ndarray:
-        """Return a smaller start, if a few rows have outputs whose exponentials dwarf the others."""
+        """Return a smaller start if the exponentials of a few outputs dwarf those of the other rows."""
         objective = Objective(self.sample, self.layout, self.loss, 0.0)
         for _ in range(MOST_SHRINKS):
             if objective.mean_loss(start[None])[0] <= 2 * self.easily_reached():
@@ -201,7 +201,7 @@ class Problem:
         return start
 
     def curvature(self, alpha: float) -> Curvature | None:
-        """Return the curvature for "kfac"; None for a factorization machine, whose terms are not products."""
+        """Return the curvature for "kfac"; None for factorization machines, whose terms are not products."""
         if isinstance(self.layout, AnovaLayout):
             return None
         return Curvature(self.layout, self.loss, alpha, *self._curvature_rows, self.sizes)
@@ -220,8 +220,8 @@ class Problem:
         return machine if self.trend is None else self.trend.add_to(machine)
 
     def with_trend(self, params: np.ndarray) -> tuple[Self, np.ndarray]:
-        """Return the same rows, to be read a few times, in a basis that has the trend, too, and params that
-        contain it.
+        """Return the same rows, to be read a few times, in a basis with the trend, and params that include
+        it.
         """
         if self.trend is None:
             return self, params
@@ -254,7 +254,7 @@ class Problem:
         return self.layout.scale_outputs(params, 1 / self.deviation).astype(self.dtype)
 
     def average(self, models: Sequence[np.ndarray]) -> tuple[Self, np.ndarray]:
-        """Return the mean of several models: the problem for models of its shape, and its params."""
+        """Return the mean of several models: a problem with the shape of the mean, and its params."""
         if len(models) == 1:
             return self, models[0]
         share = 1 / len(models)

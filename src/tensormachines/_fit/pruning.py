@@ -12,14 +12,14 @@ from .._model.spline_basis import SplineBasis, SplineRows, wave_sizes
 from .problem import Problem
 
 NEGLIGIBLE = 2e-5  # share of the variance of a factor
-LEAST_RELEVANT = 1e-3  # a round shrinks the squared size of a column to no less than this share
+LEAST_RELEVANT = 1e-3  # a round shrinks the squared size of a column at most to this share
 
 
 def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
-    """Return the problem that expects coefficients of the sizes they have in a fitted model, by column.
+    """Return the problem with expected coefficient sizes taken from a fitted model, by column.
 
-    There columns that matter are penalised less, and the others more. A few rounds of this end where a
-    column is as small as expected (automatic relevance determination, MacKay 1994), or left out.
+    Columns that matter are then penalised less, and the others more. After a few rounds, a column has its
+    expected size (automatic relevance determination, MacKay 1994) or is left out.
     """
     layout = problem.layout
     before = np.ones(layout.n_features) if problem.sizes is None else problem.sizes
@@ -40,9 +40,9 @@ def weigh_columns(problem: Problem, params: np.ndarray) -> Problem:
 
 
 def relevance_of_columns(problem: Problem, roughness: float) -> np.ndarray | None:
-    """Return how much larger than usual the coefficients of each column are expected to be, (n_columns,).
+    """Return the ratio of the expected to the default size of the coefficients of each column, (n_columns,).
 
-    It is None if they are as usual."""
+    Return None if all sizes are the default ones."""
     if not isinstance(problem.basis, SplineBasis) or problem.sizes is None:
         return None
     usual = wave_sizes(problem.basis, roughness)
@@ -54,7 +54,7 @@ def relevance_of_columns(problem: Problem, roughness: float) -> np.ndarray | Non
 
 
 def with_relevance(problem: Problem, relevance: np.ndarray | None) -> Problem:
-    """Return the problem that expects coefficients of usual sizes times the relevance of their columns."""
+    """Return the problem with the default coefficient sizes times the relevance of their columns."""
     groups = problem.basis.groups
     if relevance is None or len(relevance) != problem.basis.n_columns:
         return problem  # a model of other columns is refused later
@@ -72,7 +72,7 @@ def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
     (found,) = problem.sample.total(_moments_in_basis)
     variance = found.squares / max(found.weight, np.finfo(float).tiny)
     variance[-1] = found.mean[-1] ** 2  # the constant
-    # A sample lacks most of the rare levels: they have a row at least.
+    # A sample lacks most of the rare levels, but each has at least one row.
     rare = problem.basis.is_indicator * problem.basis._size**2 / problem.n_rows
     variance = np.maximum(variance, rare)
     kept = params.copy()

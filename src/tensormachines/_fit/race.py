@@ -1,7 +1,7 @@
-"""The race of alpha, relevance, degree and jumps "auto": which of them do best on held-out rows?
+"""The race of alpha, relevance, degree and jumps "auto": which values do best on held-out rows?
 
-How strong the penalty should be depends on the noise, and the rest on the table; a rule of the number of rows
-knows neither. See the trials in benchmarks/trials.py."""
+The best penalty depends on the noise, and the other settings depend on the data; a rule based on the number
+of rows knows neither. See the trials in benchmarks/trials.py."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ from .solver_table import make_solver
 from .solvers.protocol import minimise
 from .trend import Trend
 
-SHARE = 1 / 3  # of the penalty before, for as long as less is better
+SHARE = 1 / 3  # of the previous penalty, as long as smaller is better
 MOST_STEPS = 4  # to smaller penalties
 MOST_STEPS_UP = 4
-TOO_CLOSE = 0.9  # a fit whose outputs should be scaled down to less than this may need a larger penalty
-FIRST_EPOCHS, EPOCHS = 8, 20  # of fits that tell whether less may be better at all, and of the others
-FEWEST_STEPS = 120  # of the former
+TOO_CLOSE = 0.9  # if outputs should be scaled down to less than this, a larger penalty may help
+FIRST_EPOCHS, EPOCHS = 8, 20  # of fits that test whether a smaller penalty can help at all, and of the others
+FEWEST_STEPS = 120  # in the first fits
 CORRECTION = 1.7  # short fits on some of the rows end before a small penalty harms
 MOST_TRAINED, MOST_HELD_OUT = 16, 8  # parts
 MOST_PARTS = MOST_TRAINED + MOST_HELD_OUT
-FEWEST_ROWS = 300  # with fewer, those held out tell little
+FEWEST_ROWS = 300  # with fewer, held-out rows tell little
 HIGHER_DEGREES, FEWEST_ROWS_OF_DEGREES = (4, 5), 20_000
-TREND_ENTRIES = 1 << 18  # features times rows of the trend that a race tries
-FAR_BELOW = 0.95  # share of the loss of a linear model, above which a trend is tried
-SHARE_LEFT = 8 / 15  # of the epochs of a fit, for one that goes on from a short fit
+TREND_ENTRIES = 1 << 18  # features times rows, for the trend that a race tries
+FAR_BELOW = 0.95  # if the loss is above this share of a linear model's loss, a trend is tried
+SHARE_LEFT = 8 / 15  # of the epochs of a fit, if it continues from a short fit
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Targets of rows, outputs of a model and offsets of these, and weights; the sum of two is both, one
-    after the other."""
+    """Targets of rows, outputs of a model with their offsets, and weights; adding two concatenates them."""
 
     loss: Loss
     y: np.ndarray
@@ -65,7 +64,7 @@ class Outputs:
 
     @property
     def mean_loss(self) -> float:
-        """The weighted mean of the losses; infinite if it is not finite, or if no row has a weight."""
+        """Return the weighted mean loss; infinity if it is not finite, or if no row has a weight."""
         total = self.weights.sum()
         mean = float(self.weights @ self.losses / total) if total > 0 else np.inf
         return mean if np.isfinite(mean) else np.inf
@@ -75,12 +74,12 @@ class Outputs:
         return replace(self, z=scale * self.z)
 
     def times(self, unit: np.ndarray) -> Outputs:
-        """Return the same in other units of each target."""
+        """Return the same outputs in other units of each target."""
         return replace(self, y=self.y * unit, z=self.z * unit, offset=self.offset * unit)
 
     @cached_property
     def best_scale(self) -> float:
-        """The factor of the outputs, from 0 to 1, with the least mean loss."""
+        """Return the factor of the outputs, from 0 to 1, with the lowest mean loss."""
         found = minimize_scalar(
             lambda scale: self.scaled(scale).mean_loss,
             bounds=(0.0, 1.0),
@@ -101,11 +100,10 @@ class Outputs:
 
 @dataclass(frozen=True)
 class Winner:
-    """The beginning of a fit to all rows: its problem, with shape and trend of the model and sizes of its
-    features, and its penalty.
+    """The start of a fit to all rows: its penalty, and its problem with shape, trend and feature sizes.
 
-    ``params`` is where a short fit has ended, of a race the one that won; None if there was none. The outputs
-    of the fitted model are to be multiplied by ``scale``."""
+    ``params`` is where a short fit ended (in a race, the winning fit); None if there was none. The outputs of
+    the fitted model must be multiplied by ``scale``."""
 
     problem: Problem
     alpha: float
@@ -120,7 +118,7 @@ class Winner:
     def settings(self, settings: Settings) -> Settings:
         """Return the settings of the fit to all rows.
 
-        If it begins with ``params``, columns have been weighed, and fewer epochs are left."""
+        If the fit begins with ``params``, columns have already been weighed, and fewer epochs are left."""
         if self.params is None:
             return replace(settings, alpha=self.alpha)
         fewer = settings.solver == "adam"
@@ -130,7 +128,7 @@ class Winner:
 
 @dataclass(frozen=True)
 class ShortFit:
-    """A fit of a race: its problem, the params where it ended, and its outputs for the rows held out."""
+    """A fit of a race: its problem, its final params, and its outputs for the held-out rows."""
 
     problem: Problem
     params: np.ndarray
@@ -145,10 +143,11 @@ ShortFits = Generator[ShortFit, None, None]
 
 @dataclass(frozen=True)
 class Track:
-    """The things that all fits of a race share: the ``problem`` of its rows, that of the rows ``trained`` on,
-    and ``alpha``, the usual penalty for these.
+    """What all fits of a race share: the ``problem`` of its rows, the problem of the rows ``trained`` on, and
+    ``alpha``, the default penalty for these rows.
 
-    Whether fits are too close to their rows only races of ``all_rows`` can tell: others would have fewer."""
+    Only races on ``all_rows`` can tell whether fits overfit their rows, because other races have fewer
+    rows."""
 
     problem: Problem
     trained: Problem
@@ -159,16 +158,16 @@ class Track:
     all_rows: bool
 
     def fits(self, problem: Problem, start: np.ndarray, steps: Sequence[int], epochs: int) -> ShortFits:
-        """Yield a fit with each penalty, one after the other, the same for any number of threads.
+        """Yield a fit for each penalty, in order; the fits do not depend on the number of threads.
 
-        With several threads that many fits run at a time; the last of them may be in vain."""
+        With several threads, as many fits run at a time; the last ones may be unused."""
         epochs = min(epochs, self.settings.max_iter)
         short = replace(self.settings, solver="adam", max_iter=epochs, init="random", early_stopping=False)
         threads = short.threads(problem.n_rows)
         objective = problem.objective(0.0, threads)
         side_by_side = min(threads, len(steps)) if objective.takes_epochs else 1
         if side_by_side > 1:
-            objective.bind()  # once: threads would do it at the same time
+            objective.bind()  # once, because threads would do it at the same time
             short = replace(short, n_threads=threads // side_by_side)
 
         def fit(step: int) -> ShortFit:
@@ -179,7 +178,7 @@ class Track:
             yield from in_threads(fit, steps[first : first + side_by_side], side_by_side)
 
     def long_fit(self, winner: Winner, blocks: Blocks) -> Outputs:
-        """Return outputs for the rows held out of a fit to other rows, which is as long as that to all."""
+        """Return the outputs for held-out rows of a fit to other rows, as long as the fit to all rows."""
         problem, settings = replace(winner.problem, blocks=blocks), winner.settings(self.settings)
         assert winner.params is not None
         return _short_fit(
@@ -188,16 +187,15 @@ class Track:
 
 
 def race(problem: Problem, settings: Settings, random_state: np.random.RandomState) -> Winner:
-    """Return what a fit to all rows begins with: the usual penalty, a share or a multiple of it.
+    """Return the start of a fit to all rows, with the default penalty, a share or a multiple of it.
 
-    Some of the parts are trained on for a few epochs, and others are held out; all of these are brought into
-    memory. Shares are of the usual
-    penalty for as many rows as are trained on. If there are jumps, fits with and without them come first.
-    With splines, the winner then races against the same fit with columns weighed by their sizes in it, and
-    against higher degrees, where the settings leave that open.
+    The race trains on some of the parts for a few epochs and holds out others; all of these are brought into
+    memory. Penalties are shares of the default penalty for the number of rows trained on. If there are jumps,
+    fits with and without jumps come first. With splines, the winner then races against the same fit with
+    columns weighed by their sizes, and against higher degrees, if the settings leave this open.
 
-    If a linear model is nearly as good on the rows held out, and more rows do not change that, another race
-    is about what it leaves, and the better one of both wins. A few rows have a trend in any case."""
+    If a linear model is nearly as good on the held-out rows, and more rows do not change this, another race
+    is run on its residuals, and the better of both winners wins. With few rows, there is always a trend."""
     with_trend = settings.trend == "auto" and problem.can_have_trend
     n_parts = len(problem.blocks.weights)
     if problem.n_rows < FEWEST_ROWS or n_parts < 2:
@@ -236,9 +234,9 @@ def race(problem: Problem, settings: Settings, random_state: np.random.RandomSta
 
 
 def _race_of_jumps(plain: Track, jumping: Track | None) -> tuple[Track, np.ndarray, ShortFit | None]:
-    """Return the track on which a short fit with the usual penalty is better, its start, and that fit.
+    """Return the track on which a short fit with the default penalty is better, its start, and that fit.
 
-    It is the one with jumps if that is clearly better; there is no fit if there are no jumps."""
+    The track with jumps is returned only if it is clearly better; there is no fit if there are no jumps."""
     start = _start(plain)
     if jumping is None:
         return plain, start, None
@@ -255,7 +253,7 @@ def _start(track: Track) -> np.ndarray:
 
 
 def _run_of_rest(track: Track) -> tuple[Winner, Outputs]:
-    """Return the winner of a race of what a trend leaves, and its outputs: it is short, as that is little."""
+    """Return the winner of a short race on the residuals of a trend, which are small, and its outputs."""
     start = _start(track)
     epochs = _first_epochs(track.trained)
     (best,) = track.fits(track.trained, start, [0], epochs)
@@ -264,9 +262,9 @@ def _run_of_rest(track: Track) -> tuple[Winner, Outputs]:
 
 
 def _run(track: Track, start: np.ndarray, known: ShortFit | None) -> tuple[Winner, Outputs]:
-    """Return the winner of one race, and its outputs for the rows held out.
+    """Return the winner of one race, and its outputs for the held-out rows.
 
-    ``known`` is the first fit of the race, if it has been done already."""
+    ``known`` is the first fit of the race, if it already exists."""
     settings, trained, problem = track.settings, track.trained, track.problem
     steps, epochs, best = _race_of_penalties(track, start, known)
     if isinstance(problem.basis, SplineBasis):
@@ -288,14 +286,14 @@ def _winner(track: Track, steps: int, best: ShortFit) -> Winner:
 
 
 def _nearly_as_good(trend: Trend, track: Track, outputs: Outputs) -> bool:
-    """Tell whether a trend of the rows trained on is nearly as good as some outputs, or better."""
+    """Tell whether a trend fitted to the training rows is nearly as good as some outputs, or better."""
     loss = track.trained.loss
     (linear,) = track.held_out.total(lambda block: (_outputs(block, trend.outputs(block), loss),))
     return not (outputs.clearly_below(linear) and outputs.mean_loss < FAR_BELOW * linear.mean_loss)
 
 
 def _race_of_penalties(track: Track, start: np.ndarray, known: ShortFit | None) -> tuple[int, int, ShortFit]:
-    """Return by how many steps the penalty is less than the usual one, and the winner with its epochs."""
+    """Return by how many steps the penalty is below the default, and the winner with its epochs."""
     problem = track.trained
     first_epochs = _first_epochs(problem)
     if known is None:
@@ -321,7 +319,7 @@ def _first_epochs(problem: Problem) -> int:
 def _larger_penalties(
     track: Track, problem: Problem, start: np.ndarray, epochs: int, best: ShortFit
 ) -> tuple[int, ShortFit]:
-    """Return by how many steps, 0 or less, the penalty is less than the usual one, and the winner."""
+    """Return by how many steps, 0 or less, the penalty is below the default, and the winner."""
     steps = 0
     if not (track.all_rows and best.outputs.best_scale < TOO_CLOSE):
         return steps, best
@@ -334,7 +332,7 @@ def _larger_penalties(
 
 
 def _race_of_degrees(track: Track, best: ShortFit, steps: int, epochs: int) -> ShortFit:
-    """Return the best of fits with ever higher degrees, for as long as they are better."""
+    """Return the best fit with increasing degrees, as long as they improve."""
     for degree in HIGHER_DEGREES:
         higher = best.problem.with_shape(degree, best.problem.layout.rank)
         start = higher.random_start(track.settings.init_scale, deepcopy(track.random_state))

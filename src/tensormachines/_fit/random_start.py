@@ -25,10 +25,10 @@ def random_start(
     """Return params of shape (layout.size,): normal factors and weights, no linear part, no bias.
 
     A number for ``init_scale`` is the standard deviation of the factors. With "auto", each term is scaled to
-    the root mean square START_SIZE / sqrt(number of terms) over a sample of rows: so all terms together have
-    about the size START_SIZE, where a standardised target has size 1, whatever the units, the degree and the
-    rank. The weight of a shared term counts as one more of its factors. ``sizes`` (n_features) are relative:
-    the coefficients of a feature that is much larger than the others should be as much smaller, or it would
+    the root mean square START_SIZE / sqrt(number of terms) over a sample of rows. So all terms together have
+    about the size START_SIZE (a standardised target has size 1) for any units, degree and rank. The weight of
+    a shared term counts as one more of its factors. ``sizes`` (n_features) are relative: the coefficients of
+    a feature that is much larger than the others should be correspondingly smaller, or the feature would
     dominate every projection. Params that are not ``free`` are 0.
     """
     params = np.zeros(layout.size, dtype=dtype)
@@ -41,7 +41,8 @@ def random_start(
         params *= dtype.type(init_scale)
         return params
     terms *= sizes.astype(dtype)[:, None, None]
-    # First each projection, so that no product can overflow whatever the units of X; then the products.
+    # First scale each projection, so that no product can overflow for any units of X; then scale the
+    # products.
     projections = _sizes(sample, partial(_projections, layout=layout, params=params))
     terms /= layout.by_set(projections)
     products = _sizes(sample, partial(_products, layout=layout, params=params)).reshape(
@@ -57,8 +58,8 @@ def random_start(
 
 
 def _sizes(sample: Blocks, features: partial[np.ndarray]) -> np.ndarray:
-    """Root mean square over the rows of each feature that ``features`` gives for a block; 1 where there is
-    nothing but zeros.
+    """Return the root mean square over the rows of each feature that ``features`` computes for a block; 1 for
+    a feature of zeros.
     """
     (squares,) = sample.total(partial(_squares, features=features))
     size = np.sqrt(squares / max(float(sample.weights.sum()), np.finfo(np.float64).tiny))
@@ -69,14 +70,14 @@ def _squares(block: Block, features: partial[np.ndarray]) -> tuple[np.ndarray]:
     values = features(block).astype(np.float64)
     if block.weight is None:
         return (np.einsum("nk,nk->k", values, values),)
-    present = block.weight > 0  # a row of weight 0 is absent, even where it overflows
+    present = block.weight > 0  # a row of weight 0 is absent, even if it overflows
     return (
         np.einsum("n,nk,nk->k", block.weight[present].astype(np.float64), values[present], values[present]),
     )
 
 
 def _projections(block: Block, layout: Layout, params: np.ndarray) -> np.ndarray:
-    """(rows, n_columns): each of them is the output of a linear model."""
+    """Return projections, (rows, n_columns): each is the output of a linear model."""
     linear = Layout(layout.n_features, degree=1, rank=1, n_outputs=layout.n_columns)
     each = np.zeros((1, linear.size), dtype=params.dtype)
     linear.factors(each)[...] = layout.factors(params)

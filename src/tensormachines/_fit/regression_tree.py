@@ -16,9 +16,10 @@ LEAST_WEIGHT = 10.0  # on each side of a split, in rows
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Rows with each column cut into bins; ``codes`` (rows, columns) number those of all columns together.
+    """Rows with each column cut into bins; ``codes`` (rows, columns) number the bins of all columns together.
 
-    ``first`` (columns + 1) has the first bin of each column. Its last one is for missing entries."""
+    ``first`` (columns + 1) has the first bin of each column. The last bin of a column is for missing
+    entries."""
 
     codes: np.ndarray
     first: np.ndarray
@@ -39,11 +40,11 @@ class Bins:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """The column of each bin."""
+        """Return the column of each bin."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
     def sums(self, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Return the sums of ``numbers`` (all rows, k) of some rows in each bin, (bins, k)."""
+        """Return the sums over some rows of ``numbers`` (all rows, k) in each bin, (bins, k)."""
         codes = self.codes[rows]
         entries = np.ones(codes.size), codes.ravel(), np.arange(len(rows) + 1) * codes.shape[1]
         return sparse.csr_array(entries, shape=(len(rows), self.first[-1])).T @ numbers[rows]
@@ -59,7 +60,7 @@ class Split(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Node:
     """Rows of a tree, the sums of weight and targets in each bin, the last bin below the best split, and the
-    squares that the split explains."""
+    sum of squares that the split explains."""
 
     rows: np.ndarray
     sums: np.ndarray
@@ -80,7 +81,7 @@ class Tree:
         self._grow(n_leaves)
 
     def left(self, rate: float) -> np.ndarray:
-        """Return the targets less ``rate`` times the mean of their leaf."""
+        """Return the targets minus ``rate`` times the mean of their leaf."""
         left = self.targets.copy()
         for leaf in self.leaves:
             sums = self.numbers[leaf.rows].sum(axis=0)
@@ -88,7 +89,7 @@ class Tree:
         return left
 
     def _grow(self, n_leaves: int) -> None:
-        """Split the leaf with the largest gain until there are enough of them."""
+        """Split the leaf with the largest gain until there are enough leaves."""
         heap = [(-self.leaves[0].gain, 0)]
         while len(self.leaves) < n_leaves:
             gain, number = heapq.heappop(heap)
@@ -109,7 +110,7 @@ class Tree:
         return self._node(lower, sums[0]), self._node(upper, sums[1])
 
     def _node(self, rows: np.ndarray, sums: np.ndarray) -> Node:
-        """Return the node with its best split; without a gain if there is none."""
+        """Return the node with its best split; its gain is 0 if there is no split."""
         total = self.numbers[rows].sum(axis=0)
         cumulative = np.cumsum(sums, axis=0)
         before = np.vstack([np.zeros(len(total)), cumulative[self.bins.first[1:-1] - 1]])

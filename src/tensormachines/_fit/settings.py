@@ -29,11 +29,11 @@ class Deadline:
     clock: Clock = time.monotonic
 
     def watch(self, solver: int, iterate: Iterate) -> bool:
-        """Stop every solver when the time is over."""
+        """Stop every solver when time is up."""
         return self.clock() >= self.end
 
     def share(self, n_fits: int) -> Deadline:
-        """Return the deadline of the first of fits that have the time that is left in equal shares."""
+        """Return the deadline of the first of several fits that share the remaining time equally."""
         if math.isinf(self.end):
             return self
         now = self.clock()
@@ -45,12 +45,12 @@ NO_DEADLINE = Deadline()
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that an estimator says about a fit, but for the rows; names as in its constructor.
+    """Everything that an estimator specifies about a fit except the rows, with the names of its constructor.
 
-    ``name`` is what messages call the estimator, ``max_iter`` the number of iterations that applies,
-    ``n_threads`` what ``n_jobs`` amounts to, ``epochs_before`` those of a fit that a warm start continues.
-    ``replaces_adam``: whether the solver goes over all rows at a time because a step of "adam" would have to
-    wait for other machines.
+    ``name`` is the name of the estimator in messages, ``max_iter`` the effective number of iterations,
+    ``n_threads`` the number of threads from ``n_jobs``, and ``epochs_before`` the epochs of the fit that a
+    warm start continues. ``replaces_adam``: whether a full-batch solver is used because steps of "adam" would
+    have to wait for other machines.
     """
 
     name: str
@@ -79,18 +79,18 @@ class Settings:
 
     @property
     def races(self) -> bool:
-        """Tell whether a race chooses the penalty, and what else the settings leave open."""
+        """Tell whether a race chooses the penalty and whatever else the settings leave open."""
         by_adam = self.solver == "adam" or self.replaces_adam
         return self.alpha == "auto" and by_adam and self.max_norm is None
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether a fit goes on where the race has ended: if it has one start, which is random."""
+        """Tell whether a fit continues where the race ended: if it has one start, which is random."""
         return self.races and self.n_starts == 1 and self.init == "random" and self.relevance in ("auto", 0)
 
     @property
     def starts_near(self) -> bool:
-        """Tell whether a fit without a race goes on from one by "adam" to parts brought into memory."""
+        """Tell whether a fit without a race continues from a fit by "adam" to parts brought into memory."""
         given = self.replaces_adam and not self.races
         return given and self.n_starts == 1 and self.init == "random"
 
@@ -99,7 +99,7 @@ class Settings:
         return self.n_members * self.n_restarts
 
     def threads(self, n_rows: int) -> int:
-        """Return the number of threads: a few rows are done before a second thread has started."""
+        """Return the number of threads: 1 for few rows, which are done before a second thread has started."""
         return self.n_threads if n_rows >= FEWEST_ROWS_FOR_THREADS else 1
 
     def penalty(self, problem: Problem, n_rows: int | None = None) -> float:
@@ -111,14 +111,14 @@ class Settings:
 
 
 def usual_rank(n_sharing: int) -> int:
-    """Return rank="auto" where so many outputs share their factors."""
+    """Return the rank that "auto" stands for if ``n_sharing`` outputs share their factors."""
     return USUAL_RANK if n_sharing < 2 else max(USUAL_SHARED_RANK, 3 * n_sharing // 2)
 
 
 def usual_alpha(n_rows: int, n_classes: int, shared: bool) -> float:
-    """Return alpha="rows", where ``n_classes`` is 1 for less than three of them.
+    """Return the penalty that alpha="rows" stands for; ``n_classes`` is 1 for fewer than three classes.
 
-    The penalty of each class weighs as much as a few of its rows. Factors that classes share see the rows of
-    all of them, but have more to do: they are in between."""
+    The penalty of each class weighs as much as a few of its rows. Shared factors see the rows of all classes,
+    but must serve all of them, so their penalty is in between."""
     share = math.sqrt(n_classes) if shared else n_classes
     return float(np.clip(ROWS_OF_PENALTY / (n_rows * share), SMALLEST_PENALTY, LARGEST_PENALTY))

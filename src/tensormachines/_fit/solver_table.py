@@ -1,4 +1,4 @@
-"""The table of solvers: how many parts each deals the rows into, its default iterations, and how it is made.
+"""The table of solvers: number of parts of the rows, default number of iterations, and constructor of each.
 
 To add a solver, write it in `solvers/` and add a line to SOLVERS.
 """
@@ -31,8 +31,8 @@ GREEDY_ITERATIONS = 50  # of each step of init="greedy"
 
 @dataclass(frozen=True)
 class Task:
-    """What a solver is made for: a problem, its penalised objective, the settings, a seed, and whether it
-    goes on from an earlier fit."""
+    """The task of a solver: a problem, its penalised objective, the settings, a seed, and whether it
+    continues an earlier fit."""
 
     problem: Problem
     objective: Objective
@@ -54,10 +54,10 @@ Made = Callable[..., Solver]  # (start, resume=None) -> solver
 
 @dataclass(frozen=True)
 class SolverChoice:
-    """A row of the table. ``make`` returns a function of the start, and of a state to resume from.
+    """A row of the table. ``make`` returns a function of the start and of a state to resume from.
 
-    ``single``: whether splines are fitted in float32 whatever the type of X. Steps over minibatches are noisy
-    anyway; their models are as accurate, in half the time and memory.
+    ``single``: whether splines are fitted in float32 for any type of X. Minibatch steps are noisy anyway; the
+    models are as accurate, in half the time and memory.
     """
 
     make: Callable[[Task], Made]
@@ -67,7 +67,7 @@ class SolverChoice:
 
 
 def minibatch_count(n_rows: int) -> int:
-    """Return the number of minibatches: of some hundred rows each, as long as there are a few dozen."""
+    """Return the number of minibatches: of a few hundred rows each, as long as there are a few dozen."""
     return max(1, min(max(24, n_rows // 512), -(-n_rows // 8)))
 
 
@@ -104,7 +104,7 @@ def _lbfgs(task: Task) -> Made:
 
 
 def _history(task: Task) -> int:
-    """Return the number of pairs of L-BFGS: "auto" is MOST_PAIRS, or as many as a limit to memory allows."""
+    """Return the number of pairs of L-BFGS: "auto" is MOST_PAIRS, or as many as a memory limit allows."""
     if not isinstance(task.settings.history, str):
         return task.settings.history
     bytes_of_pair = 2 * task.problem.layout.size * task.problem.dtype.itemsize * task.settings.n_starts
@@ -151,7 +151,7 @@ def make_solver(
 ) -> Callable[..., Solver]:
     """Return a function that makes the solver, with an optional state to resume from.
 
-    A start that is neither ``warm`` nor resumed is improved first, once the solver runs.
+    A start that is neither ``warm`` nor resumed is improved first when the solver runs.
     """
     seed = 0 if settings.solver == "lbfgs" else random_state.randint(1 << 31)
     task = Task(problem, objective, settings, seed, warm)
@@ -165,7 +165,7 @@ def make_solver(
 
 
 def _in_units(made: Made, scale: np.ndarray | None) -> Made:
-    """Let a solver see params / scale, and 0 where the scale is 0: there params stay 0."""
+    """Let a solver see params / scale, and 0 where the scale is 0: those params stay 0."""
     if scale is None:
         return made
 

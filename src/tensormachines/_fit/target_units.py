@@ -1,4 +1,4 @@
-"""The units of a target: how numbers are standardised for a fit, and what outputs become afterwards."""
+"""Units of a target: how numbers are standardised for a fit, and how outputs are converted back."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from .._model.losses import ABSOLUTE, Loss
 from .own_units import own_units
 
 SMALLEST = 1e-150  # mean of targets that do not vary
-IQR_OF_NORMAL = 1.349  # distance of the quartiles of a standard normal distribution
-FAR_FROM_0 = 1e3  # deviations, from which on float32 would not tell values apart well
+IQR_OF_NORMAL = 1.349  # interquartile range of a standard normal distribution
+FAR_FROM_0 = 1e3  # in deviations: further away, float32 cannot tell values apart well
 
 
 @dataclass(frozen=True)
 class TargetUnits:
-    """Solvers see (y - shift) / scale; their outputs, times ``deviation`` plus ``center``, are those of y.
+    """Solvers see (y - shift) / scale; outputs times ``deviation`` plus ``center`` are in the units of y.
 
-    With squared error these are the mean and the standard deviation. A robust loss has a quantile and the
-    distance of the quartiles in their place. With a log link y is divided by its mean, and not shifted; the
-    log of the mean is added to outputs, which solvers see as 0 at the mean; ``largest`` is the log of the
-    largest target. There the noise may be larger
-    than 1, as in rare counts; the variance of y in units of its mean is a bound of it. The absolute error is
-    twice the pinball loss, and so is its noise. For the units of a user's own loss, which is divided by
-    ``size``, see `_fit.own_units`."""
+    With squared error, these are the mean and the standard deviation. A robust loss uses a quantile and the
+    interquartile range instead. With a log link, y is divided by its mean and not shifted; the log of the
+    mean is added to outputs, which solvers see as 0 at the mean; ``largest`` is the log of the largest
+    target. The noise may then be larger than 1, as in rare counts; it is bounded by the variance of y in
+    units of its mean. The absolute error is twice the pinball loss, and so is its noise. For the units of a
+    user's own loss, which is divided by ``size``, see `_fit.own_units`."""
 
     shift: np.ndarray
     scale: np.ndarray
@@ -37,14 +36,14 @@ class TargetUnits:
 
 
 def largest_outputs(targets: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
-    """Return the logarithms of the largest targets (n_outputs,), or of larger ones before."""
+    """Return the logarithms of the largest targets (n_outputs,), including those ``before``."""
     with np.errstate(divide="ignore"):  # a block may have nothing but zeros
         found = np.log(targets.astype(np.float64))
     return found if before is None else np.maximum(found, before)
 
 
 def target_units(summary: Summary, loss: Loss) -> TargetUnits:
-    """Return the units of each output; those of classes and labels change nothing."""
+    """Return the units of each output; the units of classes and labels change nothing."""
     if summary.targets is None:
         return _standardised(np.zeros(1), np.ones(1))
     if loss.of_classes:
@@ -82,7 +81,7 @@ def _with_log_link(mean: np.ndarray, deviation: np.ndarray, largest: np.ndarray,
 
 
 def _robust(summary: Summary, deviation: np.ndarray, level: float) -> TargetUnits:
-    """Return a quantile and the distance of the quartiles; the standard deviation where these are equal."""
+    """Return a quantile and the interquartile range, or the standard deviation if the quartiles are equal."""
     sample = summary.target_sample
     assert sample is not None
     columns = [weighted_quantiles(y, sample.weight, [0.25, level, 0.75]) for y in sample.X.T]
@@ -92,7 +91,7 @@ def _robust(summary: Summary, deviation: np.ndarray, level: float) -> TargetUnit
 
 
 def _own(summary: Summary, deviation: np.ndarray, loss: Loss) -> TargetUnits:
-    """Leave y as it is, because a loss may look for zeros or labels; but shift it if it is far from 0."""
+    """Leave y unchanged, because a loss may look for zeros or labels; but shift y if it is far from 0."""
     sample, targets = summary.target_sample, summary.targets
     assert sample is not None
     assert targets is not None

@@ -1,8 +1,8 @@
-"""The trend: a linear function of the columns, fitted exactly before the terms are, which fit what it leaves.
+"""The trend: a linear function of the columns, fitted exactly first; the terms are fitted to its residuals.
 
-A spline with a penalty gets near a straight line, and stays there; many of them are far from a linear truth.
-Ridge or logistic regression find it at once. Where numbers follow the trend closely, it goes on outside the
-range of the training rows."""
+A penalised spline comes close to a straight line but does not reach it; many such splines together are far
+from a linear truth. Ridge or logistic regression finds it at once. If numbers follow the trend closely, the
+trend extrapolates beyond the range of the training rows."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from .._model.packed_shares import PackedShares
 from .._model.spline_basis import SplineBasis
 from .._model.spline_column import SplineColumn
 
-MOST_LEVELS = 64  # of a category that has a part in the trend
-MOST_ENTRIES = 1 << 22  # rows times features, of the rows that a trend is fitted to
-PENALTIES = 10.0 ** np.arange(-3, 6)  # of ridge regression, from which generalised cross-validation chooses
-LOGISTIC_PENALTY = 1.0  # that of one row, as in scikit-learn
+MOST_LEVELS = 64  # maximum for a category to be part of the trend
+MOST_ENTRIES = 1 << 22  # rows times features, for the rows that a trend is fitted to
+PENALTIES = 10.0 ** np.arange(-3, 6)  # of ridge regression; generalised cross-validation chooses
+LOGISTIC_PENALTY = 1.0  # per row, as in scikit-learn
 LOGISTIC_STEPS = 50
-CLOSE = 0.75  # share of the variance that the trend explains, if it goes on outside the range
-REACH = 3.0  # ranges of the training rows that it goes on for
+CLOSE = 0.75  # share of the variance that a trend must explain to extrapolate
+REACH = 3.0  # how far it extrapolates, in ranges of the training rows
 
 
 @dataclass(frozen=True)
 class Trend:
-    """A machine of degree 1, in a basis that has the functions of another one, in the places ``others``, and
-    the lines of trends. It ``goes_on`` outside the range of the training rows, or not."""
+    """A machine of degree 1, in a basis with the functions of another basis, at the places ``others``, and
+    the lines of trends. ``goes_on``: whether it extrapolates beyond the range of the training rows."""
 
     machine: Machine
     others: np.ndarray
@@ -67,7 +67,7 @@ class Trend:
         return self.bias + self.basis.lift(block.X).times(self.linear)
 
     def beside(self, jumping: SplineBasis) -> Trend:
-        """Return the same trend for the other basis with jumps in addition."""
+        """Return the same trend for the other basis with additional jumps."""
         basis, others = with_trends(jumping.astype(np.dtype(np.float64)))
         layout = replace(self.machine.layout, n_features=basis.width)
         params = np.zeros(layout.size)
@@ -87,7 +87,7 @@ class Trend:
         return Machine(basis.astype(params.dtype), layout, params)
 
     def take_from(self, machine: Machine, basis: SplineBasis) -> Machine:
-        """Return the machine in the other ``basis`` whose sum with the trend is a machine, or near it."""
+        """Return the machine in the other ``basis`` whose sum with the trend is (nearly) a given machine."""
         params = machine.params.copy()
         machine.layout.bias(params)[...] -= self.bias
         machine.layout.linear(params)[...] -= self.linear
@@ -99,10 +99,10 @@ class Trend:
 def fit_trend(
     blocks: Blocks, basis: SplineBasis, loss: Loss, n_outputs: int, most_entries: int = MOST_ENTRIES
 ) -> Trend | None:
-    """Return the trend of blocks in a spline ``basis``: ridge regression of numbers, logistic regression of
-    classes. It is None if there are too many features for the rows, or none.
+    """Return the trend of blocks in a spline ``basis``: ridge regression for numbers, logistic regression for
+    classes. Return None if there are no features, or too many for the rows.
 
-    No more rows are brought together than have ``most_entries``, wherever the blocks are."""
+    At most as many rows as have ``most_entries`` entries are collected, wherever the blocks are."""
     basis, others = with_trends(basis.astype(np.dtype(np.float64)))
     features = _features(basis.columns)
     (n_rows,) = blocks.total(_count)
@@ -122,7 +122,7 @@ def fit_trend(
     layout = Layout(basis.width, 1, 1, n_outputs)
     params = np.zeros(layout.size)
     layout.linear(params)[features] = coef / basis._size
-    # The features are the functions of the basis, but for what is the same in all rows.
+    # The features are the functions of the basis, without what is the same in all rows.
     layout.bias(params)[...] = bias - mean @ coef - basis.always[features] @ coef / basis._size
     return Trend(Machine(basis, layout, params), others, close)
 
@@ -132,7 +132,7 @@ def _count(block: Block) -> tuple[int]:
 
 
 def _some_rows(block: Block, stride: int, functions: Any) -> tuple[list[tuple[np.ndarray, ...]]]:
-    """Return the functions, the targets and the weights of every ``stride``-th row, in their own memory."""
+    """Return copies of the functions, the targets and the weights of every ``stride``-th row."""
     some = block.rows(np.arange(0, block.n_rows, stride)) if stride > 1 else block
     shares = some.X.tocsr() if isinstance(some.X, PackedShares) else some.X
     weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
@@ -140,7 +140,7 @@ def _some_rows(block: Block, stride: int, functions: Any) -> tuple[list[tuple[np
 
 
 def _features(columns: Sequence[SplineColumn]) -> np.ndarray:
-    """Return the functions that a trend is made of: straight lines, levels of small categories, missing."""
+    """Return the functions in a trend: straight lines, levels of small categories, missing values."""
     first, features = 0, []
     for column in columns:
         if column.category and len(column.knots) <= MOST_LEVELS:
@@ -157,7 +157,7 @@ def _ridge(
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return coefficients (features, n_outputs), intercepts, and whether the trend is close to the target.
 
-    The penalty has the least generalised cross-validation error (Golub, Heath and Wahba 1979)."""
+    The penalty minimises the generalised cross-validation error (Golub, Heath and Wahba 1979)."""
     root = np.sqrt(weight / weight.mean())[:, None]
     bias = np.average(y, axis=0, weights=weight)
     Z, y = root * Z, root * (y - bias)
@@ -168,7 +168,7 @@ def _ridge(
     total = np.sum(y**2)
 
     def residual(penalty: float) -> tuple[float, float]:
-        """Return the squares that are left, and generalised cross-validation's measure of the error."""
+        """Return the residual sum of squares, and the generalised cross-validation error."""
         kept = penalty / (squares + penalty)
         if wide:
             left = float(np.sum((kept[:, None] * target) ** 2))
@@ -187,7 +187,7 @@ def _ridge(
 def _logistic(
     Z: np.ndarray, y: np.ndarray, weight: np.ndarray, loss: Loss, n_outputs: int
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Return coefficients and intercepts of logistic regression, which never goes on."""
+    """Return coefficients and intercepts of logistic regression, which never extrapolates."""
     layout = Layout(Z.shape[1], 1, 1, n_outputs)
     block = Block(Z, AffineBasis(Z.shape[1]), y, weight)
     objective = Objective(BlocksInMemory([block]), layout, loss, LOGISTIC_PENALTY / weight.sum(), 1)
@@ -203,7 +203,7 @@ def _logistic(
 
 
 def with_trends(basis: SplineBasis) -> tuple[SplineBasis, np.ndarray]:
-    """Return the basis with the line of a trend for each number that has a line, and the places of all other
+    """Return the basis with a trend line for each number that has a line, and the places of all other
     functions in it."""
     columns = tuple(replace(column, trend=column.n_lines > 0) for column in basis.columns)
     wide = replace(basis, columns=columns)
@@ -219,7 +219,7 @@ def _is_trend(column: SplineColumn) -> np.ndarray:
 
 
 def with_outer_knots(basis: SplineBasis) -> SplineBasis:
-    """Return the same basis with two more knots for each number that has a trend, outside its range."""
+    """Return the same basis with two more knots, outside the range, for each number that has a trend."""
     return replace(basis, columns=tuple(_extended(column) for column in basis.columns))
 
 

@@ -1,4 +1,4 @@
-"""Units of the params: scales in which a solver moves, and the ball of max_norm."""
+"""Units of the params: the scales of a solver's steps, and the ball of max_norm."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ REST_OF_TERM = 0.05  # mean square of the rest of a term: terms are small fracti
 def units(problem: Problem, alpha: float) -> np.ndarray | None:
     """Return the expected sizes of the params; for unscaled sparse columns, units of equal curvature.
 
-    A bag of words has columns that nearly all rows have, and others that one row in ten thousand has: without
-    units L-BFGS needs several times as many iterations. The curvature of a coefficient is about the mean
-    square of its column, times that of the rest of its term. (For dense columns far from 0 that is a bad
-    guess: they share a direction.)
+    A bag of words has columns that are non-zero in nearly all rows, and others in one row of ten thousand;
+    without units, L-BFGS needs several times as many iterations. The curvature of a coefficient is about the
+    mean square of its column times the mean square of the rest of its term. (For dense columns far from 0
+    this is a bad estimate, because they share a direction.)
     """
     squares, sizes = problem.column_squares if problem.sparse else None, problem.sizes
     if squares is None and sizes is None:
@@ -39,9 +39,9 @@ def units(problem: Problem, alpha: float) -> np.ndarray | None:
 
 
 def step_units(problem: Problem, alpha: float) -> np.ndarray | None:
-    """Return units for a solver whose steps have one size for all params.
+    """Return units for a solver whose steps have the same size for all params.
 
-    In these units dense columns are as large as standardised columns are.
+    In these units, dense columns are as large as standardised columns.
     """
     if problem.sparse or problem.column_squares is None:
         return units(problem, alpha)
@@ -87,7 +87,7 @@ def _absolute_sums(block: Block, units: np.ndarray | None) -> tuple[float, float
 def ball(problem: Problem, max_norm: float) -> Callable[[np.ndarray], np.ndarray]:
     """Return the projection onto params whose factors and linear parts have norms of at most ``max_norm``.
 
-    So have the weights of each shared term. The norms are those in the units of the target.
+    The same bound applies to the weights of each shared term. Norms are in the units of the target.
     """
     layout = problem.layout
     radius = np.full(layout.n_columns, max_norm)

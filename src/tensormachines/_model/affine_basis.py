@@ -1,11 +1,11 @@
-"""The affine bases: columns shifted and scaled, with numbers learnt from the training rows.
+"""The affine bases: columns shifted and scaled, with numbers learned from the training rows.
 
     column j  ->  clip((x_j - shift_j) * scale_j);  a constant is appended;  the row is divided by its norm
 
-They are applied block by block inside the kernel, so that X is never copied whole, and a sparse X is never
-filled: with t(x) the transformed row, t(x) = (t(0) + change) / norm, where only ``change`` depends on the
-non-zero entries. (Factorization machines need every entry of t(x): for them, rows are filled a few at a time
-unless t(0) is 0.)"""
+They are applied block by block inside the kernel, so that X is never copied as a whole, and a sparse X never
+becomes dense: the transformed row is t(x) = (t(0) + change) / norm, where only ``change`` depends on the
+non-zero entries. (Factorization machines need every entry of t(x): for them, a few rows at a time become
+dense unless t(0) is 0.)"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .rows import Rows
 class AffineRows:
     """Rows in their basis: (zero_row + matrix) * row_scale.
 
-    ``zero_row`` is None for dense rows, and where it is zero; ``row_scale`` is None where no row is divided.
+    ``zero_row`` is None for dense rows, and if it is zero; ``row_scale`` is None if rows are not divided.
     """
 
     matrix: Rows
@@ -67,14 +67,14 @@ class AffineRows:
         """Return the sum of absolute values of each row, with its columns multiplied by ``units``."""
         if self.zero_row is None:
             sums = abs(self.matrix) @ units
-        else:  # what each entry adds to the zeros of its row: columns may be far from 0
+        else:  # what each entry adds to the zero row: columns may be far from 0
             sizes, entries = np.abs(self.zero_row), self.matrix.copy()
             entries.data = np.abs(entries.data + self.zero_row[entries.indices]) - sizes[entries.indices]
             sums = sizes @ units + entries @ units
         return sums if self.row_scale is None else sums * self.row_scale
 
     def explicit(self) -> Rows:
-        """Return all of it as one matrix, which is dense if there is a zero_row."""
+        """Return the rows as one matrix, which is dense if there is a ``zero_row``."""
         matrix = self.matrix if self.zero_row is None else self.matrix.toarray() + self.zero_row
         if self.row_scale is None:
             return matrix
@@ -84,12 +84,12 @@ class AffineRows:
 
 @dataclass(frozen=True)
 class AffineBasis:
-    """A fitted affine basis: see the formula of this module.
+    """A fitted affine basis: see the formula in the module docstring.
 
     ``shift`` and ``scale`` are None, or of shape (n_columns,).
     """
 
-    native_tables: ClassVar[None] = None  # the kernel reads factors as they are
+    native_tables: ClassVar[None] = None  # the kernel reads the factors directly
 
     n_columns: int
     shift: np.ndarray | None = None
@@ -104,12 +104,12 @@ class AffineBasis:
 
     @property
     def kind(self) -> tuple[bool, float, float, bool]:
-        """Return what two bases must share for the params of one to make sense with the other."""
+        """Return what two bases must share so that the params of one make sense with the other."""
         return self.shift is None, self.clip, self.constant, self.unit_rows
 
     @property
     def zero_row(self) -> np.ndarray | None:
-        """Return the basis of an all-zero row, before it is divided by its norm; None if that is zero."""
+        """Return an all-zero row in the basis, before it is divided by its norm; None if it is zero."""
         if self.shift is None or self.scale is None:
             return None
         row = np.full(self.width, self.constant, dtype=self.shift.dtype)
@@ -118,16 +118,16 @@ class AffineBasis:
 
     @property
     def groups(self) -> np.ndarray:
-        """Return for each column of the basis the column of X that it comes from; -1 for the constant."""
+        """Return the column of X that each column of the basis comes from; -1 for the constant."""
         return np.append(np.arange(self.n_columns), np.full(self.width - self.n_columns, -1))
 
     @property
     def row_width(self) -> int:
-        """Return the number of columns of what `rows` returns."""
+        """Return the number of columns of the result of `rows`."""
         return self.n_columns
 
     def rows(self, X: Rows, packed: bool = False) -> Rows:
-        """Return what a block keeps of rows: here the rows themselves, which cannot be packed."""
+        """Return what a block stores of rows: here the rows themselves, which cannot be packed."""
         return X
 
     def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
@@ -159,8 +159,8 @@ class AffineBasis:
         zero = self.zero_row
         change = X.data
         if self.shift is not None and self.scale is not None:
-            # Unless something is clipped the change is x * scale, without the digits that the difference of
-            # two shifted values would lose.
+            # Unless something is clipped, the change is x * scale, which keeps the digits that the difference
+            # of two shifted values would lose.
             scale = self.scale[X.indices]
             moved, origin = (X.data - self.shift[X.indices]) * scale, -self.shift[X.indices] * scale
             inside = (np.abs(moved) <= self.clip) & (np.abs(origin) <= self.clip)

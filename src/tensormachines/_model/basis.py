@@ -1,11 +1,11 @@
 """Input bases: what happens to the rows of X before the model sees them.
 
-There are two kinds, and both answer the same questions. A block keeps ``rows(X)``, (rows, row_width), and
-``lift`` gives them in their basis, (rows, width), to the kernel in NumPy. The compiled kernel multiplies
-``rows(X)`` by factors that it spreads over the states of splines by itself (``native_tables``). ``groups``,
-``names``, ``kind`` and ``describe`` say what the columns of the basis mean. The attributes ``shift``,
-``scale``, ``clip``, ``constant``, ``unit_rows`` and ``zero_row`` say what the kernel does to the rows that it
-reads: nothing, for splines."""
+There are two kinds with the same interface. A block stores ``rows(X)``, (rows, row_width), and ``lift``
+converts them to their basis, (rows, width), for the NumPy kernel. The compiled kernel multiplies ``rows(X)``
+by factors that it spreads over the states of splines itself (``native_tables``). ``groups``, ``names``,
+``kind`` and ``describe`` say what the columns of the basis mean. The attributes ``shift``, ``scale``,
+``clip``, ``constant``, ``unit_rows`` and ``zero_row`` say what the kernel does to the rows that it reads:
+nothing, for splines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .moments import Moments
 from .spline_basis import SplineBasis, SplineRows
 
 BASES = ("unit", "standard", "scaled", "sphere")
-RAW_BASES = ("spline", "auto")  # which take categories and missing values
+RAW_BASES = ("spline", "auto")  # these accept categories and missing values
 CLIP = 4.0  # standard deviations for "sphere", typical sizes for "scaled"
 
 Basis: TypeAlias = AffineBasis | SplineBasis
@@ -26,7 +26,7 @@ RowsInBasis: TypeAlias = AffineRows | SplineRows
 
 
 def fit_basis(name: str | None, moments: Moments, dtype: np.dtype) -> AffineBasis:
-    """Return the affine basis of that name, with numbers in ``dtype``, from moments of the training rows."""
+    """Return the affine basis with this name, in ``dtype``, from moments of the training rows."""
     n_columns = len(moments.mean)
     if name is None:
         return AffineBasis(n_columns)

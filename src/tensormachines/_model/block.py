@@ -1,4 +1,4 @@
-"""Blocks: rows with their basis, targets and weights, in the form that the kernels read; sums over them."""
+"""Blocks: rows with basis, targets and weights, in the form that the kernels read; and sums over blocks."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .spline_basis import SplineBasis
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Rows that are together in memory. They do not change: the compiled kernel checks and binds them once.
+    """Rows that are together in memory. They never change: the compiled kernel checks and binds them once.
 
     Parameters
     ----------
     X : ndarray, CSR matrix or PackedShares of shape (rows, basis.row_width), float32 or float64
-        ``basis.rows`` of rows that are as `canonical` makes them.
+        ``basis.rows`` of rows in the form of `canonical`.
     basis : Basis
     y : ndarray of shape (rows, targets), optional
         See `_model.losses.Loss`.
     weight : ndarray of shape (rows,), optional
         None means 1 for each row.
     offset : ndarray of shape (rows, n_outputs), optional
-        Is added to the outputs of a model before its losses.
+        Added to the outputs of a model before the losses are computed.
     """
 
     X: Rows
@@ -71,7 +71,7 @@ class Block:
 
     @cached_property
     def native_block(self) -> Any:
-        """Return this block as the compiled kernel reads it: checked once, evaluated many times."""
+        """Return this block in the form of the compiled kernel: checked once, evaluated many times."""
         X, basis = self.X, self.basis
         if isinstance(X, PackedShares):
             return native.extension.packed_block(
@@ -103,12 +103,12 @@ class Block:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave out what is bound: it cannot leave the process."""
+        """Leave out the bound block, which cannot leave the process."""
         return Block, (self.X, self.basis, self.y, self.weight, self.offset)
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return all that this block keeps of the rows, by name."""
+        """Return everything that this block stores of the rows, by name."""
         X = self.X
         rows = {"X": X}
         if isinstance(X, PackedShares):
@@ -132,8 +132,8 @@ BlockFunction: TypeAlias = Callable[[Block], tuple[Any, ...]]  # its results can
 
 
 class Blocks(Protocol):
-    """Blocks in ``len(weights)`` parts, wherever they are. Everything that a fit asks of them is a sum, or
-    steps along some of them; these need blocks that are ``nearby``, on this machine."""
+    """Blocks in ``len(weights)`` parts, wherever they are. A fit needs only sums over them, or steps along
+    some of them; steps need blocks that are ``nearby``, on this machine."""
 
     weights: np.ndarray  # of the parts
 
@@ -141,22 +141,22 @@ class Blocks(Protocol):
     def nearby(self) -> bool: ...
 
     def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
-        """Iterate over parts that are nearby in this order, as many at a time as memory should hold; the next
-        ones are fetched meanwhile."""
+        """Iterate over nearby parts in this order, as many at a time as memory should hold; fetch the next
+        ones meanwhile."""
 
     def total(
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
-        """Return the sums over all blocks, or over those of one part, of what ``function`` returns.
+        """Return the sums of the results of ``function`` over all blocks, or over the blocks of one part.
 
-        ``likely_next`` is a guess at the part that will be asked for next, which may be fetched meanwhile.
+        ``likely_next`` is a guess at the part that will be requested next, which may be fetched meanwhile.
         """
 
     def some(self, numbers: Sequence[int]) -> Blocks:
-        """Return the parts with these numbers, uncopied."""
+        """Return the parts with these indices, without copying."""
 
     def changed(self, change: Callable[[Block], Block]) -> Blocks:
-        """Return blocks each of which is changed: at once, or on disk whenever it is read."""
+        """Return blocks with ``change`` applied: at once, or for blocks on disk whenever they are read."""
 
 
 class BlocksInMemory:
@@ -215,7 +215,7 @@ class SomeParts:
 
 @dataclass(frozen=True)
 class Changed:
-    """A function of a block that is changed first."""
+    """A function of a block that changes the block first."""
 
     function: BlockFunction
     change: Callable[[Block], Block]
@@ -225,7 +225,7 @@ class Changed:
 
 
 class ChangedBlocks:
-    """Blocks each of which is changed whenever it is read."""
+    """Blocks that are changed whenever they are read."""
 
     def __init__(self, blocks: Blocks, change: Callable[[Block], Block]):
         self.blocks = blocks
@@ -259,7 +259,7 @@ def in_basis(block: Block, basis: Basis) -> Block:
 
 
 def fetch_parts(blocks: Blocks, numbers: Sequence[int]) -> BlocksInMemory:
-    """Return the parts with these numbers, which are brought into memory, if they are not there."""
+    """Return the parts with these indices in memory; bring them there if necessary."""
     if isinstance(blocks, BlocksInMemory):
         return blocks.some(numbers)
     return BlocksInMemory([join(blocks.total(_listed, number)[0]) for number in numbers])
@@ -270,7 +270,7 @@ def _listed(block: Block) -> tuple[list[Block]]:
 
 
 def join(blocks: Sequence[Block]) -> Block:
-    """Return blocks in the same basis, one after the other, as one that has its own memory."""
+    """Concatenate blocks in the same basis to one block with its own memory."""
     arrays = [appendable_arrays(block) for block in blocks]
     joined = {name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]}
     X = rows_of_arrays(joined, blocks[0].basis)
@@ -278,10 +278,10 @@ def join(blocks: Sequence[Block]) -> Block:
 
 
 def appendable_arrays(block: Block) -> dict[str, np.ndarray]:
-    """Return the arrays of a block in a form that those of further rows can be appended to."""
+    """Return the arrays of a block in a form to which arrays of further rows can be appended."""
     arrays = block.arrays
     if "indptr" in arrays:
-        # Whatever type SciPy chose for these rows.
+        # SciPy may have chosen another type for these rows.
         arrays["indices"] = arrays["indices"].astype(index_type(block.X.shape[1]), copy=False)
         arrays["lengths"] = np.diff(arrays.pop("indptr")).astype(np.int64)
     return arrays
@@ -303,7 +303,7 @@ def rows_of_arrays(arrays: dict[str, np.ndarray], basis: Basis) -> Rows:
 
 
 def index_type(n_columns: int, n_entries: int = 0) -> type[np.int32] | type[np.int64]:
-    """Return the type that holds the numbers of so many columns, and of entries, of a CSR matrix."""
+    """Return the index type for a CSR matrix with so many columns and entries."""
     return np.int32 if max(n_columns, n_entries) <= np.iinfo(np.int32).max else np.int64
 
 
@@ -317,9 +317,9 @@ def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def canonical(X: Rows) -> Rows:
-    """Return X as the kernels read it: strides of whole elements, or CSR with each entry once.
+    """Return X in the form that kernels read: strides of whole elements, or CSR without duplicates.
 
-    It is copied only where it must be."""
+    X is copied only if necessary."""
     if not sparse.issparse(X):
         return np.ascontiguousarray(X) if np.mod(X.strides, X.itemsize).any() else X
     _check_csr(X)

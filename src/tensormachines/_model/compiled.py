@@ -1,4 +1,4 @@
-"""A fitted model as a plain callable: rows of numbers to predictions, without any checks of them."""
+"""A fitted model as a plain callable that maps rows of numbers to predictions, without any checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import expit, softmax
 from . import native
 from .machine import Machine
 
-# By their codes in src/native/predictor_module.cpp.
+# In the order of their codes in src/native/predictor_module.cpp.
 LINKS = ("identity", "logistic", "softmax", "log", "sigmoid", "sorted")
 
 Compiled = Callable[[Any], Any]
@@ -21,8 +21,8 @@ Compiled = Callable[[Any], Any]
 def compiled(machine: Machine, link: str, flat: bool, largest: np.ndarray | None = None) -> Compiled:
     """Return a function of one row (columns,) or of rows (rows, columns), in float64; it can be pickled.
 
-    ``link`` is one of LINKS; ``flat`` says that the only output has no axis of its own. ``largest``, of a log
-    link, is the largest value of each output, (n_outputs,)."""
+    ``link`` is one of LINKS; ``flat`` says that a single output has no axis of its own. ``largest``, for a
+    log link, is the maximum of each output, (n_outputs,)."""
     if not native.compiled():
         return NumpyModel(machine, link, flat, largest)
     predictor = machine._in(np.dtype(np.float64))._predictor
@@ -32,7 +32,7 @@ def compiled(machine: Machine, link: str, flat: bool, largest: np.ndarray | None
 
 @dataclass(frozen=True)
 class NumpyModel:
-    """The same in NumPy, the truth of the compiled one in the tests."""
+    """The same callable in NumPy, the reference for the compiled one in the tests."""
 
     machine: Machine
     link: str

@@ -1,16 +1,16 @@
-"""One description of a fitted model, from which exports and reports are made.
+"""The description of a fitted model, from which exports and reports are made.
 
 A model turns a row into outputs in three steps:
 
-    columns   each entry to a number: itself, or the code of its level; NaN if missing or of unknown level
+    columns   each entry to a number: itself, or the code of its level; NaN if missing or an unknown level
     basis     these numbers to the row t, of ``width`` entries
     terms     f_k(t) = intercept_k + <coef_k, t> + sum over p = 2..degree, i = 1..rank of  term_kpi(t)
               or, if the outputs share their factors,  sum over p, i of  weight_kpi term_pi(t)
 
-In regression the outputs are the predictions, in the units of the target; with the link "log" predictions are
-exp(min(f_k, largest_k)), and quantiles of several levels are the outputs in rising order (link "sorted"). In
-classification they are the log-odds of the second class (link "logistic", one output) or go through a softmax
-(one output a class); if a row has several labels, they are the log-odds of each label (link "sigmoid")."""
+In regression, the outputs are the predictions, in the units of the target; with the link "log", predictions
+are exp(min(f_k, largest_k)), and several quantiles are the sorted outputs (link "sorted"). In classification,
+the outputs are the log-odds of the second class (link "logistic", one output) or go through a softmax (one
+output per class); for multilabel targets, they are the log-odds of each label (link "sigmoid")."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .spline_basis import SplineBasis
 
 
 class Column(Protocol):
-    """A column of the matrix that the model reads: a number where ``levels`` is None, otherwise a category.
+    """A column of the matrix that the model reads: a number if ``levels`` is None, otherwise a category.
 
     Level ``levels[l]`` becomes the number l. All other levels become len(levels) if the fit ``pooled`` rare
     ones; otherwise they are missing."""
@@ -48,13 +48,13 @@ class Column(Protocol):
 class Description:
     """A fitted regressor or classifier.
 
-    ``columns`` are those of a frame, but for dates, in whose place there are the numbers that they become.
-    ``feature_names`` are None if the columns of the fit had no names. ``classes`` are in the order of the
-    outputs, None in regression and for several labels of a row. ``squeeze``: predictions of the only output
-    have one axis. ``target_link`` is the link of a regressor, and "sigmoid" for several labels;
-    ``largest_outputs`` (n_outputs,) are there if it is "log". ``quantiles`` (n_outputs,) are the levels of
-    several quantiles, otherwise None. ``target_names`` are those of the targets or labels; None if y had no
-    names, and for classes."""
+    ``columns`` are the columns of a frame, with dates replaced by the numbers made from them.
+    ``feature_names`` is None if the columns of the fit had no names. ``classes`` are in the order of the
+    outputs; None in regression and for multilabel targets. ``squeeze``: predictions of a single output have
+    one axis. ``target_link`` is the link of a regressor, or "sigmoid" for multilabel targets;
+    ``largest_outputs`` (n_outputs,) is set if it is "log". ``quantiles`` (n_outputs,) are the levels of
+    several quantiles, otherwise None. ``target_names`` are the names of the targets or labels; None if y had
+    no names, and for classes."""
 
     machine: Machine
     columns: tuple[Column, ...]
@@ -81,18 +81,18 @@ class Description:
 
     @property
     def n_targets(self) -> int:
-        """The number of columns of y."""
+        """Return the number of columns of y."""
         single = self.classes is not None or self.quantiles is not None
         return 1 if single else self.layout.n_outputs
 
     @cached_property
     def names(self) -> list[str]:
-        """The names of the columns; x0, x1, ... as in scikit-learn where they have none."""
+        """Return the names of the columns; x0, x1, ... as in scikit-learn if they have none."""
         return list(self.feature_names or (f"x{j}" for j in range(len(self.columns))))
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the targets or labels; 0, 1, ... where they have none."""
+        """Return the names of the targets or labels; 0, 1, ... if they have none."""
         return list(self.target_names or map(str, range(self.layout.n_outputs)))
 
     @property
@@ -119,14 +119,14 @@ class Description:
 
     @cached_property
     def factors(self) -> dict[int, np.ndarray]:
-        """By degree p: (n_sets, rank, p, width) for products, (n_sets, rank, width) for anova terms.
+        """Return factors by degree p: (n_sets, rank, p, width) for products, (n_sets, rank, width) for anova.
 
-        There is a set for each output, or one that they share."""
+        There is a set for each output, or one shared set."""
         return self.layout.factors_by_degree(self.machine.params)
 
     @cached_property
     def term_weights(self) -> dict[int, np.ndarray]:
-        """By degree p: (n_outputs, rank) if the outputs share their factors; otherwise empty."""
+        """Return weights by degree p, (n_outputs, rank), if the outputs share factors; otherwise empty."""
         if not self.layout.shared:
             return {}
         weights = self.layout.weights(self.machine.params)

@@ -1,8 +1,8 @@
-"""The kernel: rows and parameters to value and gradient, in one pass over X.
+"""The kernel: computes value and gradient from rows and parameters, in one pass over X.
 
-There are two with one contract: the compiled one here, and one in NumPy that is its truth in the tests and
-its replacement where the extension could not be built. ``params`` is (models, layout.size); all models share
-the pass. Sums over rows are weighted sums, not means."""
+There are two kernels with the same contract: the compiled one here, and one in NumPy, which is the reference
+in the tests and the fallback if the extension could not be built. ``params`` is (models, layout.size); all
+models share the pass. Sums over rows are weighted sums, not means."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def value_and_gradient(
         return _by_slopes(block, layout, params, loss, threads)
     factors = _side_by_side(layout, params)
     values, gradient = np.empty(len(params)), np.empty_like(params)
-    # The gradient of the factors of one model is laid out as its params are: it is written where it belongs.
+    # The gradient of the factors of one model has the layout of its params, so it is written in place.
     in_place = len(params) == 1
     of_factors = _side_by_side(layout, gradient) if in_place else np.empty_like(factors)
     block.native_block.value_and_gradient(
@@ -51,9 +51,10 @@ def value_and_gradient(
 def _by_slopes(
     block: Block, layout: Layout, params: np.ndarray, loss: Loss, threads: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same for a loss that is not compiled, in two passes.
+    """Do the same as `value_and_gradient` for a loss that is not compiled, in two passes.
 
-    The slope of squared error is z - y: so with the targets z - slope its gradient is that of any loss."""
+    The slope of squared error is z - y, so with the targets z - slope, its gradient equals that of any
+    loss."""
     values, gradients = np.empty(len(params)), np.empty_like(params)
     z = outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
     z = z if block.offset is None else z + block.offset[:, None]
@@ -79,7 +80,7 @@ def outputs(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) 
 
 
 def terms(block: Block, layout: Layout, params: np.ndarray, threads: int = 1) -> np.ndarray:
-    """Return the terms of every row, (rows, models * n_sets * n_terms): by set, degree, rank."""
+    """Return the terms of every row, (rows, models * n_sets * n_terms), ordered by set, degree and rank."""
     if not native.compiled():
         return numpy_kernel.terms(block, layout, params)
     result = np.empty((block.n_rows, len(params) * layout.n_sets * layout.n_terms), dtype=block.dtype)

@@ -8,12 +8,12 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-MOST_INT32 = 2**31 - 1  # what compiled code counts degrees, ranks and outputs with
+MOST_INT32 = 2**31 - 1  # compiled code counts degrees, ranks and outputs in int32
 MOST_BYTES = 2**63 - 1
 
 
 def _shown(count: int) -> str:
-    """Return a count for an error message: a damaged file may have one of thousands of digits."""
+    """Return a count for an error message: in a damaged file it may have thousands of digits."""
     return f"{count:,}" if count < 10**21 else "more than 10^21"
 
 
@@ -23,14 +23,14 @@ class Layout:
 
         f_k(x) = bias_k + <linear_k, x> + sum over p = 2..degree, i = 1..rank of  prod_{j=1..p} <v_kpij, x>
 
-    With ``shared`` factors, all outputs have one set of terms, and weights of their own for them:
+    With ``shared`` factors, all outputs share one set of terms, with separate weights for each output:
 
         f_k(x) = bias_k + <linear_k, x> + sum over p, i of  weight_kpi prod_{j=1..p} <v_pij, x>
 
     ``params`` is a vector of ``size`` numbers: the ``head``, which is the biases (n_outputs) and the weights
-    (n_outputs, n_terms) if factors are shared, then the factors (n_features, n_columns), so that all that
-    multiplies one feature is contiguous. The columns are the linear parts of the outputs, then the sets of
-    terms: degree by degree the factors j = 1..p, ``rank`` of each. Arrays called params may hold several
+    (n_outputs, n_terms) if factors are shared, then the factors (n_features, n_columns), so that all numbers
+    that multiply one feature are contiguous. The columns are the linear parts of the outputs, then the sets
+    of terms: degree by degree the factors j = 1..p, ``rank`` of each. Arrays called params may hold several
     models, one per row."""
 
     code: ClassVar[int] = 0  # of the compiled kernel
@@ -42,7 +42,7 @@ class Layout:
     shared: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no memory holds, or compiled code cannot count."""
+        """Refuse sizes that do not fit into memory, or that compiled code cannot count."""
         for name in ("degree", "rank", "n_outputs"):
             if getattr(self, name) > MOST_INT32:
                 raise ValueError(f"{name} must be at most {MOST_INT32:,}, got {_shown(getattr(self, name))}.")
@@ -58,12 +58,12 @@ class Layout:
 
     @property
     def n_sets(self) -> int:
-        """Return the number of sets of terms: one for each output, or one in all."""
+        """Return the number of sets of terms: one per output, or a single shared one."""
         return 1 if self.shared else self.n_outputs
 
     @property
     def n_terms(self) -> int:
-        """Return the number of terms (products of two and more factors) in a set."""
+        """Return the number of terms (products of two or more factors) in a set."""
         return (self.degree - 1) * self.rank
 
     @property
@@ -114,7 +114,8 @@ class Layout:
         return self.by_set(self.factors(params))
 
     def by_set(self, columns: np.ndarray) -> np.ndarray:
-        """Return those of (..., n_columns) that belong to terms, as a view of (..., n_sets, set_columns)."""
+        """Return the columns of (..., n_columns) that belong to terms, as a view of (..., n_sets,
+        set_columns)."""
         return columns[..., self.n_outputs :].reshape(*columns.shape[:-1], self.n_sets, self.set_columns)
 
     def factors_by_degree(self, params: np.ndarray) -> dict[int, np.ndarray]:
@@ -136,7 +137,7 @@ class Layout:
     # ---- models of other shapes
 
     def terms_before(self, rank: int) -> np.ndarray:
-        """Return the places of the params of the model with only the first ``rank`` terms of each degree."""
+        """Return the indices of the params of the model with only the first ``rank`` terms of each degree."""
         places = np.arange(self.size)
         terms, kept = self.terms(places), [np.empty((self.n_features, self.n_sets, 0), dtype=np.intp)]
         for p, columns in self.degrees():
@@ -153,7 +154,8 @@ class Layout:
     def scale_outputs(self, params: np.ndarray, scale: np.ndarray) -> np.ndarray:
         """Return one model with its outputs multiplied by ``scale`` > 0 (n_outputs).
 
-        The weights of shared terms take it; otherwise the factors of a term share it equally."""
+        The weights of shared terms are multiplied; otherwise the factors of a term share the scale
+        equally."""
         scaled = params.copy()
         self.bias(scaled)[...] *= scale
         self.linear(scaled)[...] *= scale
@@ -167,7 +169,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class AnovaLayout(Layout):
-    """A factorization machine: a term has one factor, and is a sum over sets of p different features,
+    """A factorization machine: a term has one factor and is a sum over sets of p different features,
 
         f_k(x) = bias_k + <linear_k, x>
             + sum over p = 2..degree, i = 1..rank of  sum over t1 < ... < tp of  prod_{t=t1..tp} v_kpi[t] x_t
@@ -193,9 +195,9 @@ Model = tuple[Layout, np.ndarray]  # a layout, and the params of one model
 
 
 def side_by_side(models: Sequence[Model]) -> Model:
-    """Return the model whose outputs are those of several models of one output each, in the same basis.
+    """Return a model that joins the outputs of several models with one output each, in the same basis.
 
-    They may differ in degree and rank; terms that a model lacks are 0."""
+    The models may differ in degree and rank; terms that a model lacks are 0."""
     first = models[0][0]
     shape = {"degree": max(own.degree for own, _ in models), "rank": max(own.rank for own, _ in models)}
     layout = replace(first, n_outputs=len(models), shared=False, **shape)
@@ -212,7 +214,7 @@ def side_by_side(models: Sequence[Model]) -> Model:
 
 
 def one_of_several(model: Model, output: int) -> Model:
-    """Return the model of one output of a model whose outputs share nothing."""
+    """Return a model of one output of a model without shared factors."""
     layout, params = model
     own = replace(layout, n_outputs=1)
     found = np.empty(own.size, dtype=params.dtype)
@@ -223,9 +225,10 @@ def one_of_several(model: Model, output: int) -> Model:
 
 
 def weighted_sum(models: Sequence[Model], weights: Sequence[float]) -> Model:
-    """Return the model whose outputs are the sum of those of several models, times their weights > 0.
+    """Return a model whose outputs are the weighted sum of the outputs of several models, with weights > 0.
 
-    The models may differ in degree and rank; its rank is the sum of theirs, where a linear model has none."""
+    The models may differ in degree and rank. The rank of the result is the sum of their ranks; linear models
+    count 0."""
     first = models[0][0]
     rank = sum(layout.rank for layout, _ in models if layout.degree > 1)
     layout = replace(first, degree=max(each.degree for each, _ in models), rank=rank or first.rank)

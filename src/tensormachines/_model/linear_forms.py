@@ -3,13 +3,13 @@
     forms(x)   = offset + sum over the columns j of  part_j(x_j)                          (n_forms)
     output_k   = intercept_k + forms[k] + sum over p = 2..degree and its terms of  the product of p forms
 
-Every output has a set of terms; or all share one set, and each multiplies its terms by ``term_weights``. The
-forms are ordered as they are used: one per output, then for p = 2, 3, ... those of each set, term and factor.
-A term with a factor that is 0 for every row is left out: a penalty makes many of them. In a spline
-basis part_j is a row of ``tables[j]``, or a mix of two of them; in the others it is t_j ``weights[j]``. So
-other languages need to know nothing about waves, centres and sizes.
+Every output has a set of terms, or all outputs share one set, and each multiplies its terms by
+``term_weights``. The forms are in order of use: one per output, then for p = 2, 3, ... the forms of each set,
+term and factor. A term with a factor that is 0 for every row is left out; a penalty makes many such terms. In
+a spline basis, part_j is a row of ``tables[j]`` or a mix of two rows; in other bases it is t_j
+``weights[j]``. So other languages need to know nothing about waves, centres and sizes.
 
-Factorization machines have one form an output; their terms are sums over sets of entries of t times
+Factorization machines have one form per output; their terms are sums over sets of entries of t times
 `Description.factors`."""
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Label: TypeAlias = bool | int | float | str
 class LinearForms:
     """A described model as linear forms, all in float64.
 
-    ``weights`` (width, n_forms) multiply the entries of t; ``n_terms`` has the number of terms of each set
+    ``weights`` (width, n_forms) multiply the entries of t; ``n_terms`` holds the number of terms of each set
     by degree, and is empty for factorization machines. ``term_weights`` are (n_outputs, terms) by degree, and
-    empty if nothing is shared."""
+    empty without shared factors."""
 
     description: Description
     weights: np.ndarray
@@ -61,13 +61,13 @@ class LinearForms:
 
     @property
     def affine(self) -> AffineBasis | None:
-        """The basis, unless it is a spline basis."""
+        """Return the basis, or None if it is a spline basis."""
         basis = self.description.machine.basis
         return basis if isinstance(basis, AffineBasis) else None
 
     @property
     def center(self) -> np.ndarray:
-        """The shift of each column in an affine basis."""
+        """Return the shift of each column in an affine basis."""
         shift = self.description.machine.basis.shift
         return np.zeros(self.n_columns) if shift is None else shift.astype(np.float64)
 
@@ -78,12 +78,12 @@ class LinearForms:
 
     @property
     def constant(self) -> float:
-        """The last entry of t, 0 if there is none."""
+        """Return the constant, the last entry of t; 0 if there is none."""
         return self.splines.shape.constant if self.affine is None else float(self.affine.constant)
 
     @property
     def offset(self) -> np.ndarray:
-        """(n_forms,): the part of the constant."""
+        """Return the part of the constant, (n_forms,)."""
         return self.constant * self.weights[-1] if self.constant else np.zeros(self.n_forms)
 
     @property
@@ -94,22 +94,22 @@ class LinearForms:
 
     @property
     def size(self) -> float:
-        """The scale of all functions of a spline basis."""
+        """Return the scale of all functions of a spline basis."""
         return self.splines._size
 
     @cached_property
     def centers(self) -> list[np.ndarray]:
-        """The means of the functions of each column of a spline basis."""
+        """Return the means of the functions of each column of a spline basis."""
         return np.split(self.splines.center.astype(np.float64), self._ends)[:-1]
 
     def functions(self, column: int) -> np.ndarray:
-        """Return the entries of t from a number in a spline basis, (n_states + 1, functions): at its knots,
-        and in the last row where it is missing."""
+        """Return the entries of t for a number in a spline basis, (n_states + 1, functions): at its knots,
+        and in the last row for a missing value."""
         return self.size * _at_states(self.splines.columns[column], self.splines.shape) - self.centers[column]
 
     @cached_property
     def tables(self) -> list[np.ndarray]:
-        """The part of each column of a spline basis in the forms, (n_states + 1, n_forms)."""
+        """Return the part of each column of a spline basis in the forms, (n_states + 1, n_forms)."""
         return [self._table(j, weights) for j, weights in enumerate(np.split(self.weights, self._ends)[:-1])]
 
     def _table(self, column: int, weights: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ class LinearForms:
 
     @property
     def _ends(self) -> np.ndarray:
-        """Where the functions of each column of a spline basis end among the entries of t."""
+        """Return the position in t where the functions of each column of a spline basis end."""
         return np.cumsum([column.width for column in self.splines.columns])
 
     def knots(self, column: int) -> np.ndarray | None:
@@ -132,7 +132,7 @@ class LinearForms:
 
     @property
     def labels(self) -> list[Label]:
-        """The classes as Python values of one type, which every language has."""
+        """Return the classes as Python values of one type that every language has."""
         assert self.description.classes is not None
         labels: list[Any] = self.description.classes.tolist()
         for kind in (bool, int, float, str):
@@ -146,7 +146,7 @@ class LinearForms:
 
     @property
     def about(self) -> str:
-        """One line of text."""
+        """Return one line of text about the model."""
         described = self.description
         shape = f"degree {described.layout.degree}, rank {described.layout.rank}"
         shape += ", factors shared by all outputs" if described.layout.shared else ""
@@ -175,11 +175,11 @@ def _at_states(column: SplineColumn, shape: SplineShape) -> np.ndarray:
     """Return the functions of a number at its knots, before they are scaled and centred.
 
     The last row is for missing entries: if the fit had none, they count as the reference, or as 0 if the
-    column has no reference. So does a number in a column where the fit had none."""
+    column has no reference. The same holds for a number in a column without numbers in the fit."""
     n_knots, reference = len(column.knots), column.reference
     table = column.table(shape)
     if not column.periodic:
-        # `spline_column.cosines` once more, rounded as in all exports so far: last digits differ.
+        # Repeats `spline_column.cosines`, rounded as in all earlier exports: the last digits differ.
         k, rank, roughness = np.arange(1, column.waves + 1), column.ranks, shape.roughness
         strength = 1 / (1 + (np.pi * k / roughness) ** 2) / ((roughness / np.tanh(roughness) - 1) / 2)
         table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))

@@ -10,29 +10,29 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit, logsumexp, ndtri, softmax
 
-WIDTH = 0.02  # of the parabola around 0 that takes the place of |z - y|, as in src/native/losses.hpp
-HUBER = 1.35  # threshold, in deviations of the noise: 95 % as efficient as squared error if it is normal
+WIDTH = 0.02  # of the parabola around 0 that replaces |z - y|, as in src/native/losses.hpp
+HUBER = 1.35  # threshold, in deviations of the noise: 95 % as efficient as squared error for normal noise
 
-# "expected": of a y whose mean is exp(z), or of normal noise of deviation 1, whose quantile z is
+# "expected": for y with the mean exp(z), or for normal noise of deviation 1 with the quantile z
 Second = Literal["exact", "bound", "expected"]
 Pointwise = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss of targets y and outputs z (rows, outputs), which is never negative but for rounding.
+    """A loss of targets y and outputs z (rows, outputs); it is never negative, except for rounding.
 
     ``pointwise(y, z)`` returns the loss of each row (rows,) and its derivative with respect to z (rows,
     outputs). ``second(z)`` returns the second derivatives with respect to each output (rows, outputs), for
-    the curvature of kfac; they must not depend on y: ``kind_of_second`` tells whether they are exact, an
-    upper bound, or their expected values.
+    the curvature of kfac. These must not depend on y; ``kind_of_second`` tells whether they are exact, an
+    upper bound, or expected values.
 
-    y is (rows, outputs). A loss ``of_classes`` has 0 and 1 there: the second of two classes, or the labels
-    that a row has; the multinomial one has (rows, 1), the number of the class. Numbers must be ``positive``,
-    or at least 0 if they must be ``not_negative``. With ``log_link`` predictions are
-    exp(z). A loss that is robust has a ``level``: the quantile of y that takes the place of the mean when the
-    target is standardised. Compare losses by ``==``, and write their functions at the top of a module:
-    problems are pickled.
+    y is (rows, outputs). For a loss ``of_classes``, y holds 0 and 1: whether a row is in the second of two
+    classes, or which labels it has; for the multinomial loss, y is (rows, 1), the class index. Numbers must
+    be above 0 if ``positive``, and at least 0 if ``not_negative``. With ``log_link``, predictions are exp(z).
+    A robust loss has a ``level``: the quantile of y that replaces the mean when the target is standardised.
+    Compare losses by ``==``, and define their functions at the top level of a module, because problems are
+    pickled.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Loss:
 
     @property
     def shown(self) -> str:
-        """What messages call the loss that a user has chosen."""
+        """Return the name in messages of the loss that a user has chosen."""
         return "a function as loss" if self.code is None else f"loss={self.name!r}"
 
 
@@ -92,7 +92,7 @@ MULTINOMIAL = Loss("multinomial", 2, _multinomial, _second_multinomial, of_class
 
 
 def _logarithm(y: np.ndarray) -> np.ndarray:
-    """Return log(y); that of 0 is the log of the smallest normal number."""
+    """Return log(y); for 0, return the log of the smallest normal number."""
     return np.log(np.maximum(y, np.finfo(y.dtype).tiny))
 
 
@@ -158,7 +158,7 @@ def _constant(z: np.ndarray, value: float) -> np.ndarray:
 
 
 def _density(level: float) -> float:
-    """Return the density of the standard normal distribution at a quantile of it."""
+    """Return the density of the standard normal distribution at one of its quantiles."""
     return float(np.exp(-0.5 * ndtri(level) ** 2) / np.sqrt(2 * np.pi))
 
 
@@ -203,7 +203,7 @@ def huber(threshold: float) -> Loss:
 
 @dataclass(frozen=True)
 class OwnLoss:
-    """The losses of a function of the user, which sees y + shift and center + deviation * z.
+    """The losses of a user's function, which sees y + shift and center + deviation * z.
 
     ``function(y, z)`` takes two arrays (n,), and returns the losses and their derivatives with respect to z,
     each (n,). The losses are divided by ``size``. All numbers may be arrays, (outputs,)."""
@@ -237,12 +237,12 @@ class OwnLoss:
 
 
 def own_loss(function: Callable[[np.ndarray, np.ndarray], Any]) -> Loss:
-    """Return the loss of a user, in the units of the user; see `_fit.own_units` for those of a fit."""
+    """Return a user's loss in the user's units; see `_fit.own_units` for the units of a fit."""
     return Loss("own", None, OwnLoss(function), np.ones_like, kind_of_second="expected")
 
 
 def in_units(loss: Loss, **units: Any) -> Loss:
-    """Return the loss of a user in other units, see `OwnLoss`."""
+    """Return a user's loss in other units, see `OwnLoss`."""
     assert isinstance(loss.pointwise, OwnLoss)
     return replace(loss, pointwise=replace(loss.pointwise, **units))
 
@@ -255,7 +255,7 @@ NAMES = ("squared_error", "poisson", "gamma", "tweedie", "absolute_error", "hube
 
 
 def loss_named(name: Any, power: float, level: float) -> Loss:
-    """Return the loss of a regressor, by its name or from a function of the user.
+    """Return the loss of a regressor, by its name or from a user's function.
 
     ``power`` and ``level`` belong to "tweedie" and "quantile"."""
     if callable(name):
@@ -267,14 +267,14 @@ def loss_named(name: Any, power: float, level: float) -> Loss:
 
 
 def is_defined(loss: Loss, y: np.ndarray) -> bool:
-    """Return whether a loss is defined for all these numbers."""
+    """Tell whether a loss is defined for all these numbers."""
     if loss.positive:
         return bool((y > 0).all())
     return not loss.not_negative or bool((y >= 0).all())
 
 
 def require_targets(loss: Loss, y: np.ndarray) -> None:
-    """Refuse numbers that a loss is not defined for."""
+    """Refuse numbers for which a loss is not defined."""
     if is_defined(loss, y):
         return
     bad = y <= 0 if loss.positive else y < 0

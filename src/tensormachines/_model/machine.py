@@ -16,17 +16,18 @@ from .rows import Rows
 from .spline_basis import SplineBasis
 
 FILLED_AT_ONCE = 4096  # sparse rows
-FEW_ROWS = 16  # up to this number of rows, those of an affine basis need no block
+FEW_ROWS = 16  # up to this number of rows, an affine basis needs no block
 
 
 @dataclass(frozen=True)
 class Machine:
     """Basis, layout and params (layout.size) of one model, in the units of its target.
 
-    A spline basis spreads the factors of its functions over the states of the columns (`SplineBasis.spread`),
-    which a fit has to do at every step. Here the params no longer change. So `_read` spreads them once, and
-    the kernel then sees another, equal model: one whose features are the states themselves, in the basis
-    ``AffineBasis(row_width)`` that leaves them alone. For an affine basis there is nothing to replace."""
+    A spline basis spreads the factors of its functions over the states of the columns (`SplineBasis.spread`);
+    a fit must do this at every step. Here the params no longer change, so `_read` spreads them once. The
+    kernel then sees an equal model whose features are the states themselves, in the basis
+    ``AffineBasis(row_width)``, which leaves them unchanged. For an affine basis there is nothing to
+    replace."""
 
     basis: Basis
     layout: Layout
@@ -47,7 +48,7 @@ class Machine:
         return isinstance(self.basis, SplineBasis) and self.basis.n_jumps > 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the zeros, of which a penalty makes many."""
+        """Leave out zeros: a penalty makes many of them."""
         present = self.params != 0
         return {
             "basis": self.basis,
@@ -98,7 +99,7 @@ class Machine:
 
     @cached_property
     def _predictor(self) -> Any:
-        """Return the compiled model of dense rows: for splines of any number, for an affine basis of few."""
+        """Return the compiled model for dense rows: for splines any number, for an affine basis few rows."""
         _, layout, params = self._read
         model = kernel.native_layout(layout), params[0, : layout.head], layout.factors(params[0])
         basis = self.basis

@@ -1,13 +1,13 @@
-"""Mean parts: how much of the mean output is due to each column of X, from the output at a reference row.
+"""Mean parts: what each column of X adds to the mean output, relative to the output at a reference row.
 
-With t a row in its basis, m the reference and f the output of a model,
+Let t be a row in its basis, m the reference and f the output of a model. Then
 
     f(t) - f(m) = sum over columns g of X of  integral over s = 0..1 of <df(m + s (t - m)) / dt_g, t_g - m_g>
 
-So each product of entries of the row is shared among their columns, by how many entries come from each: all
-of a function of one column is its own (Aumann and Shapley 1974). The mean over rows of these is the part of
-each column in the difference between the mean output and the output at the reference. The integrals are those
-of polynomials, for which a few points are exact (Gauss)."""
+So each product of entries of the row is shared among their columns, in proportion to the number of entries
+from each column; a function of one column belongs to it entirely (Aumann and Shapley 1974). The mean over
+rows is the part of each column in the difference between the mean output and the output at the reference. The
+integrands are polynomials, for which a few points are exact (Gauss)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .total_effects import some_rows
 
 
 def knows_mean(basis: Basis) -> bool:
-    """Tell whether a basis knows the mean of the training rows: it is at 0 then."""
+    """Tell whether a basis knows the mean of the training rows, which is then at 0."""
     return isinstance(basis, SplineBasis) or (basis.shift is not None and not basis.unit_rows)
 
 
@@ -42,12 +42,11 @@ def outputs_at(row: np.ndarray, layout: Layout, params: np.ndarray) -> np.ndarra
 def mean_parts(
     block: Block, layout: Layout, params: np.ndarray, center: np.ndarray, most_entries: int | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return the sums over the rows of a block of their weighted parts, (n_outputs, columns), and of the
-    weights.
+    """Return the sums over a block of the weighted parts of rows, (n_outputs, columns), and of the weights.
 
-    ``params`` (layout.size) are those of one Tensor Machine, ``center`` (width) is the reference.
-    ``most_entries`` limits the work by leaving rows out, see `total_effects`. For rows of unit norm, whose
-    constant varies, the constant is one more column, after those of X."""
+    ``params`` (layout.size) are the params of one Tensor Machine, and ``center`` (width) is the reference.
+    ``most_entries`` limits the work by leaving out rows, see `total_effects`. For rows of unit norm, the
+    constant varies, so it is one more column after those of X."""
     block = block if most_entries is None else some_rows(block, layout, most_entries)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     basis, params = block.basis.astype(np.dtype(np.float64)), params.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Weighted means and variances of columns, which can be added up over any pieces of the rows."""
+"""Weighted means and variances of columns, which can be summed over any pieces of the rows."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ DENSE_ENTRIES_AT_ONCE = 1 << 17  # a megabyte in float64
 
 @dataclass(frozen=True)
 class Moments:
-    """The weight of ``n_rows`` rows, the means of their columns, the sums of squares about these, and the
-    weights of their entries that are not 0."""
+    """The weight of ``n_rows`` rows, the means of their columns, the sums of squares about the means, and the
+    weights of non-zero entries."""
 
     n_rows: int
     weight: float
@@ -42,7 +42,7 @@ class Moments:
 
     @property
     def deviation(self) -> np.ndarray:
-        """Return standard deviations: 0 where there is only the rounding of a constant."""
+        """Return standard deviations; 0 if a column is constant except for rounding."""
         with np.errstate(over="ignore", invalid="ignore"):
             deviation = np.sqrt(self.squares / self.weight)
             rounding = self.n_rows * np.finfo(np.float64).eps * np.abs(self.mean)
@@ -55,7 +55,7 @@ class Moments:
 
     @property
     def size_of_entries(self) -> np.ndarray:
-        """Return the root mean square of the entries of each column that are not 0; 0 if there are none."""
+        """Return the root mean square of the non-zero entries of each column; 0 if there are none."""
         with np.errstate(over="ignore", invalid="ignore"):
             share = np.where(self.present > 0, self.present, np.inf) / self.weight
             return np.sqrt(self.mean_squares / share)
@@ -78,7 +78,7 @@ def moments(X: Rows, weight: np.ndarray | None = None) -> Moments:
 
 
 def only_weight(X: Rows, weight: np.ndarray) -> Moments:
-    """Return only the weight; all else is NaN because it is not needed."""
+    """Return only the weight; everything else is NaN because it is not needed."""
     return Moments(X.shape[0], float(weight.sum()), *np.full((3, X.shape[1]), np.nan))
 
 
@@ -90,7 +90,7 @@ def _piece(X: Rows, weight: np.ndarray) -> Moments:
 
 
 def _squares_and_present(mean: np.ndarray, X: Rows, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of squares about the means, and the weights of entries that are not 0."""
+    """Return the sums of squares about the means, and the weights of non-zero entries."""
     if not sparse.issparse(X):
         return weight @ (X - mean) ** 2, weight @ (X != 0)
     here = np.repeat(weight, np.diff(X.indptr))  # the weight of each entry

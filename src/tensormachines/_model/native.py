@@ -1,7 +1,8 @@
 """The compiled extension, loaded here and nowhere else.
 
-`TENSORMACHINES_EXTENSION` decides: "off" uses the NumPy kernel without a word, "on" requires the extension,
-and unset uses it if it is there. It means the same when the package is installed (see pyproject.toml)."""
+`TENSORMACHINES_EXTENSION` decides: "off" uses the NumPy kernel without a warning, "on" requires the
+extension, and unset uses the extension if available. It means the same at installation (see
+pyproject.toml)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ REMEDY = (
 
 
 def load(wish: str) -> tuple[Any, str]:
-    """Return the extension, or None and the reason why it is not there; the reason is "" if it is not wanted.
+    """Return the extension, or None and the reason why it is missing; the reason is "" if it is not wanted.
 
     ``wish`` is the value of the environment variable."""
     wish = wish.strip().lower()
@@ -43,7 +44,7 @@ extension, missing = load(os.environ.get(VARIABLE, ""))
 
 
 def compiled() -> bool:
-    """Return whether the extension is there; warn once if it should be and is not."""
+    """Tell whether the extension is available; warn once if it is missing unexpectedly."""
     if missing:
         _warn_once()
     return extension is not None

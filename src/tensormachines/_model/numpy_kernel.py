@@ -20,7 +20,7 @@ def value_and_gradient(
     values = np.zeros(len(params))
     gradient = np.zeros(params.shape)
     for part in _parts(block):
-        if part.weight is not None:  # a row of weight 0 is absent, even where its terms overflow
+        if part.weight is not None:  # a row of weight 0 is absent, even if its terms overflow
             part = part.rows(np.flatnonzero(part.weight))
         if not part.n_rows:
             continue
@@ -154,7 +154,7 @@ class TensorRows:
 def _leave_one_out(factor: np.ndarray) -> np.ndarray:
     """Return for each factor (axis 2) the product of the *others*.
 
-    It is prefix times suffix, because a projection may be exactly zero."""
+    Compute it as prefix times suffix, because a projection may be exactly zero."""
     others = np.ones_like(factor)
     for j in range(1, factor.shape[2]):
         others[:, :, j] = others[:, :, j - 1] * factor[:, :, j - 1]
@@ -174,7 +174,7 @@ class AnovaRows:
         m A_m = sum over i = 1..m of (-1)^(i-1) A_{m-i} P_i
         dA_m / dv_t = x_t sum over i < m of (-u_t)^i A_{m-1-i}
 
-    so that everything is products of matrices, which may be sparse. They cancel where one entry dwarfs the
+    so that everything is matrix products, and the matrices may be sparse. Sums cancel if one entry dwarfs the
     others, hence float64; the compiled kernel adds entry by entry instead."""
 
     def __init__(self, lifted: RowsInBasis, layout: Layout, model: np.ndarray):

@@ -26,13 +26,13 @@ class Objective:
         F(params) = (1 / total weight) * sum over blocks, rows of  weight * loss(y, f(x))
                     + alpha / 2 * |factors / sizes|^2
 
-    where ``sizes`` (n_features), all 1 unless they are given, are the sizes that the coefficients of the
-    features are expected to have. A ``strength`` (size) takes the place of 1 / sizes^2 where it is given;
-    `column_strength` makes one from the ``columns`` (n_features) of X that the features come from.
+    where ``sizes`` (n_features) are the expected sizes of the coefficients of the features, by default 1. If
+    a ``strength`` (size) is given, it replaces 1 / sizes^2; `column_strength` computes one from the
+    ``columns`` (n_features) of X that the features come from.
 
     Calling it with params of shape (models, layout.size) returns the values (models,) in float64 and the
-    gradients, in one pass over X. It is a sum over the parts of its blocks: given a ``part``, it returns that
-    part with its share of the penalty. ``likely_next`` is a guess at the part that comes next."""
+    gradients, in one pass over X. The objective is a sum over the parts of its blocks: given a ``part``, it
+    returns this part with its share of the penalty. ``likely_next`` is a guess at the next part."""
 
     blocks: Blocks
     layout: Layout
@@ -74,18 +74,18 @@ class Objective:
 
     @property
     def takes_epochs(self) -> bool:
-        """Tell whether `epochs` is there: for blocks on this machine, with a compiled kernel and loss."""
+        """Tell whether `epochs` is available: for blocks on this machine, with a compiled kernel and loss."""
         return native.compiled() and self.blocks.nearby and self.loss.code is not None
 
     def bind(self) -> None:
-        """Bind the blocks to the compiled kernel, as the first of the `epochs` does otherwise."""
+        """Bind the blocks to the compiled kernel; otherwise the first call of `epochs` does it."""
         _ = self._minibatches
 
     def epochs(self, requests: Sequence[Any]) -> list[tuple[float, float, int]]:
-        """Take the steps that each request, an `Epoch` of `_fit.solvers.protocol`, asks for.
+        """Take the steps of each request, an `Epoch` of `_fit.solvers.protocol`.
 
-        With several threads the models are shared among them, or the rows if there is only one model. The
-        result does not depend on that."""
+        Several threads share the models, or the rows if there is only one model. The result does not depend
+        on the number of threads."""
         workers = min(self.threads, len(requests))
         of_each = self.threads if workers < 2 else 1
         return in_threads(partial(self._epoch, threads=of_each), requests, workers)
@@ -123,8 +123,8 @@ class Objective:
     def _stretches(
         self, order: np.ndarray, at_once: int = 256
     ) -> Generator[tuple[Any, np.ndarray], None, None]:
-        """Iterate over minibatches and the order of some steps along them; after some ``at_once`` Python may
-        be interrupted."""
+        """Iterate over minibatches and the order of some steps along them; Python can be interrupted after
+        ``at_once`` steps."""
         if isinstance(self.blocks, BlocksInMemory):
             for start in range(0, len(order), at_once):
                 yield self._minibatches, order[start : start + at_once]
@@ -139,7 +139,7 @@ class Objective:
         return self._bound(self.blocks)
 
     def _bound(self, some: BlocksInMemory) -> Any:
-        """Return some or all blocks as the compiled kernel takes steps along them."""
+        """Return some or all blocks in the form in which the compiled kernel takes steps along them."""
         kind = "FloatMinibatches" if some.blocks[0].dtype == np.float32 else "DoubleMinibatches"
         return getattr(native.extension, kind)(
             [block.native_block for block in some.blocks],
@@ -160,14 +160,14 @@ class Objective:
         return strength
 
     def column_strength(self, params: np.ndarray) -> np.ndarray:
-        """Return a strength that favours factors of few columns, for a while.
+        """Return a strength that temporarily favours factors of few columns.
 
-        Where all coefficients of a column in a factor together have the norm n, their squares weigh
-        (mean of n over the columns / n)^(1/2). Iterated, this is a penalty on the sum of n^(3/2), between
-        those of ridge and of group lasso."""
+        If the coefficients of a column in a factor have the norm n, their squares are weighted by (mean of n
+        over the columns / n)^(1/2). Iterated, this is a penalty on the sum of n^(3/2), between ridge and
+        group lasso."""
         assert self.columns is not None
         factors = self.layout.factors(params)
-        begins = np.flatnonzero(np.diff(self.columns, prepend=-2))  # the features of a column are neighbours
+        begins = np.flatnonzero(np.diff(self.columns, prepend=-2))  # the features of a column are adjacent
         norms = np.sqrt(np.add.reduceat(factors * factors, begins, axis=0))
         of_input = self.columns[begins] >= 0  # all but the constant
         weights = np.ones_like(norms)
@@ -180,7 +180,7 @@ class Objective:
     def penalise(
         self, params: np.ndarray, gradient: np.ndarray, part: int | None, strength: np.ndarray | None = None
     ) -> float:
-        """Return the penalty of one model, or the share of a part in it; add its gradient to ``gradient``."""
+        """Return the penalty of one model, or a part's share of it; add its gradient to ``gradient``."""
         weights = self.blocks.weights
         alpha = self.alpha if part is None else self.alpha * weights[part] / weights.sum()
         weighted = factors = params[self.layout.n_outputs :]
@@ -210,9 +210,9 @@ def _loss_of_block(
 
 
 def _relative(norms: np.ndarray) -> np.ndarray:
-    """Return (mean / norm)^(1/2) along each column, limited to what a norm of a hundredth of the mean has.
+    """Return (mean / norm)^(1/2) along each column, clipped at its value for a norm of mean / 100.
 
-    It is 1 where all norms are 0."""
+    Return 1 where all norms are 0."""
     mean = norms.sum(axis=0) / max(1, len(norms))
     usable = (mean > 0) & np.isfinite(mean)
     mean = np.where(usable, mean, 1)
@@ -220,7 +220,7 @@ def _relative(norms: np.ndarray) -> np.ndarray:
 
 
 def _product(x: np.ndarray, y: np.ndarray, at_once: int = 1 << 16) -> float:
-    """Return the dot product, a piece at a time in float64: a float32 sum of millions loses four digits."""
+    """Return the dot product, summed in float64 by pieces: a float32 sum of millions loses four digits."""
     total = 0.0
     for start in range(0, len(x), at_once):
         total += float(np.dot(x[start : start + at_once], y[start : start + at_once]))

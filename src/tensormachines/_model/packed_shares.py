@@ -1,7 +1,8 @@
-"""Rows of shares in some five bytes an entry, in the order in which the compiled kernel wants them.
+"""Rows of shares in about five bytes per entry, in the order in which the compiled kernel reads them.
 
-Rows are cut into pieces. In a piece the entries of a column are sorted by state: the kernel then has the
-factors of a state in registers while it goes over the rows in it. Shares are rounded to 1 / 65535."""
+Rows are cut into pieces. In a piece, the entries of a column are sorted by state, so that the kernel keeps
+the factors of a state in registers while it processes the rows in this state. Shares are rounded to 1 /
+65535."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PAIR = 1 << 15
 
 
 class Entries(NamedTuple):
-    """What rows have in columns: a ``state`` of the column, and the ``share``, in 65535ths, of the next."""
+    """Entries of rows in columns: a ``state`` of the column, and the ``share`` of the next, in 65535ths."""
 
     row: np.ndarray
     column: np.ndarray
@@ -28,20 +29,20 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedShares:
-    """Rows of shares, as `States.shares` has them but for rounding.
+    """Rows of shares, equal to `States.shares` except for rounding.
 
     Parameters
     ----------
     entries : uint32 ndarray
-        Piece by piece and column by column: the row of the piece, times 65536, and the share of the state
+        Piece by piece and column by column: the row of the piece times 65536, plus the share of the state
         after that of the run, in 65535ths.
     runs : uint32 ndarray
-        Entries in one state that follow each other: the state, times 65536; ``PAIR`` if one of them has a
-        share of the state after it; and the number of entries less 1.
+        Runs of consecutive entries in one state, as the sum of: the state times 65536; ``PAIR`` if one of the
+        entries has a share of the next state; and the number of entries minus 1.
     n_entries, n_runs : int32 ndarray of shape (pieces, columns)
     n_rows : int64 ndarray of shape (pieces,)
     first : int64 ndarray of shape (columns + 1,)
-        The first state of each column, and the one after all columns, which every row is in.
+        The first state of each column, and the state after all columns, in which every row is.
     """
 
     entries: np.ndarray
@@ -59,7 +60,7 @@ class PackedShares:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays, by name, that those of further rows can be appended to."""
+        """Return the arrays, by name, to which arrays of further rows can be appended."""
         names = "entries", "runs", "n_entries", "n_runs", "n_rows"
         return {name: getattr(self, name) for name in names}
 
@@ -130,7 +131,8 @@ class PackedShares:
 
     @property
     def starts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return where rows, entries and runs of each piece, or piece and column, begin, and the last end."""
+        """Return where rows, entries and runs of each piece (or piece and column) begin, and where the last
+        ones end."""
         counts = self.n_rows, self.n_entries.ravel(), self.n_runs.ravel()
         rows, entries, runs = (np.append(0, np.cumsum(each, dtype=np.int64)) for each in counts)
         return rows, entries, runs

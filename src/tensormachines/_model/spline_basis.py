@@ -1,11 +1,11 @@
-"""Splines and levels: a basis that takes raw columns, whatever they hold.
+"""Splines and levels: a basis for raw columns of any kind.
 
-Each column is replaced by functions of it (see `_model.spline_column`), which are centred and divided by the
-square root of the number of columns, and a constant is appended.
+Each column is replaced by functions of this column (see `_model.spline_column`), which are centred and
+divided by the square root of the number of columns. A constant is appended.
 
-All functions of a column are linear in the shares of its states (see `_model.spline_states`): with h the
-sparse row of shares, the basis is h @ table. So the product with factors is h @ (table @ factors), a sparse
-product, and the rows in their basis never exist."""
+All functions of a column are linear in the shares of its states (see `_model.spline_states`): for a sparse
+row h of shares, the row in its basis is h @ table. So the product with factors is the sparse product h @
+(table @ factors), and the rows in their basis are never computed."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Transposed = tuple[np.ndarray, np.ndarray]  # a table, and the same transposed
 
 @dataclass(frozen=True)
 class Tables:
-    """Numbers of one shape: their ``states`` (columns, n_states), ``functions`` (columns, width), and
-    ``values`` (columns, n_states, width), less those at the reference state.
+    """Numeric columns of one shape: their ``states`` (columns, n_states), ``functions`` (columns, width), and
+    ``values`` (columns, n_states, width) minus the values at the reference state.
 
     ``transposed`` (columns, width, n_states) is contiguous: BLAS is several times faster on it."""
 
@@ -47,9 +47,9 @@ class Tables:
 class Functions(NamedTuple):
     """The functions of the basis at all states.
 
-    ``numbers`` are the tables of columns of numbers; ``categories`` the (states, functions) of each category,
-    which correspond one to one; ``same`` is what all rows share: the values at the references, less the
-    means, and the constant."""
+    ``numbers`` are the tables of numeric columns; ``categories`` are the (states, functions) of each
+    category, which correspond one to one; ``same`` is what all rows share: the values at the references minus
+    the means, and the constant."""
 
     numbers: list[Tables]
     categories: list[tuple[slice, slice]]
@@ -86,7 +86,7 @@ class SplineBasis:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Return what two bases must share for the params of one to make sense with the other."""
+        """Return what two bases must share so that the params of one make sense with the other."""
         return "spline", tuple(
             (
                 column.category,
@@ -102,7 +102,7 @@ class SplineBasis:
 
     @property
     def groups(self) -> np.ndarray:
-        """Return for each function the column of X that it comes from; -1 for the constant."""
+        """Return the column of X that each function comes from; -1 for the constant."""
         return np.append(np.repeat(np.arange(self.n_columns), [column.width for column in self.columns]), -1)
 
     def names(self, columns: Sequence[str], levels: Sequence[Sequence[str] | None]) -> list[str]:
@@ -123,13 +123,13 @@ class SplineBasis:
         return sum(len(column.jumps) - column.n_ramps for column in self.columns)
 
     def without_jumps(self) -> SplineBasis:
-        """Return the basis with the same states and all functions but jumps."""
+        """Return the basis with the same states and all functions except jumps."""
         columns = tuple(replace(column, jumps=()) for column in self.columns)
         return replace(self, columns=columns, center=self.center[~self.is_jump[:-1]])
 
     @property
     def is_jump(self) -> np.ndarray:
-        """Return for each function whether it is a jump."""
+        """Return a mask of the functions that are jumps."""
         each = []
         for column in self.columns:
             first = column.first_jump
@@ -139,13 +139,13 @@ class SplineBasis:
 
     @property
     def is_indicator(self) -> np.ndarray:
-        """Return for each function whether it is that of a level, or of missing entries."""
+        """Return a mask of the functions that indicate a level or missing entries."""
         each = [np.arange(column.width) >= column.n_numbers for column in self.columns]
         return np.concatenate([*each, [False]])
 
     @property
     def is_ramp(self) -> np.ndarray:
-        """Return for each function whether it is a ramp."""
+        """Return a mask of the functions that are ramps."""
         each = [np.arange(column.width) < column.n_ramps for column in self.columns]
         return np.concatenate([*each, [False]])
 
@@ -159,7 +159,7 @@ class SplineBasis:
     def rows(self, X: Rows, packed: bool = False) -> Rows:
         """Return the shares of the states, (rows, row_width), in the type of this basis.
 
-        They are packed on request, if they are of type float32."""
+        The shares are packed on request, if they are of type float32."""
         dtype = self.center.dtype
         packed = packed and dtype == np.float32 and not sparse.issparse(X)
         return self.states.packed_shares(X) if packed else self.states.shares(X, dtype)
@@ -168,7 +168,7 @@ class SplineBasis:
         return SplineRows(shares.tocsr() if isinstance(shares, PackedShares) else shares, self)
 
     def spread(self, factors: np.ndarray) -> np.ndarray:
-        """Map factors (width, k) to those of the shares (states, k)."""
+        """Map factors (width, k) to factors of the shares (states, k)."""
         spread = np.zeros((self.row_width, factors.shape[1]), dtype=factors.dtype)
         for tables in self._tables.numbers:
             values = tables.values.astype(factors.dtype, copy=False)
@@ -179,7 +179,7 @@ class SplineBasis:
         return spread
 
     def gather(self, gradient: np.ndarray) -> np.ndarray:
-        """Map the gradient of the factors of the shares (states, k) to that of the factors (width, k)."""
+        """Map a gradient for the factors of the shares (states, k) to one for the factors (width, k)."""
         gathered = np.outer(self.always.astype(gradient.dtype, copy=False), gradient[-1])
         for tables in self._tables.numbers:
             values = tables.transposed.astype(gradient.dtype, copy=False)
@@ -190,7 +190,7 @@ class SplineBasis:
 
     @cached_property
     def native_tables(self) -> Any:
-        """Return the functions as the compiled kernel reads them, which spreads and gathers itself."""
+        """Return the functions in the form of the compiled kernel, which spreads and gathers itself."""
         dtype = self.center.dtype
         tables = native.extension.spline_tables(self.always.astype(dtype), self.row_width, self._size)
         waves: dict[tuple[int, int, bool], tuple[Transposed, Transposed]] = {}  # most columns share them
@@ -200,7 +200,7 @@ class SplineBasis:
             if column.category:
                 tables.add_category(state, function, column.width)
             elif column.width:
-                # The kernel halves waves that are even or odd about the middle, as periodic ones are not.
+                # The kernel halves waves that are even or odd about the middle; periodic waves are not.
                 halved = 0 if column.periodic else column.waves
                 shape = n_knots, halved, column.outer
                 if shape not in waves:
@@ -214,7 +214,7 @@ class SplineBasis:
 
     @cached_property
     def _size(self) -> float:
-        """Return the factor of all functions: columns that are always in the same state do not count."""
+        """Return the factor of all functions; columns that are always in the same state do not count."""
         return float(1 / np.sqrt(max(1, int(np.count_nonzero(np.diff(self.states.first) > 1)))))
 
     @property
@@ -250,7 +250,7 @@ class SplineBasis:
 
     @cached_property
     def functions(self) -> sparse.csr_array:
-        """Return all functions at all states (row_width, width), less what is the same in all rows."""
+        """Return all functions at all states (row_width, width), minus what is the same in all rows."""
         states, functions = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)]
         values = [np.zeros(0, self.center.dtype)]
         for tables in self._tables.numbers:
@@ -279,7 +279,7 @@ class SplineRows:
         return self.basis.gather(self.shares.T @ slopes)
 
     def varying(self) -> sparse.csr_array:
-        """Return the rows less `SplineBasis.always`: a category has one entry, however many its levels."""
+        """Return the rows minus `SplineBasis.always`: a category has one entry, whatever its levels."""
         return sparse.csr_array(self.shares @ self.basis.functions)
 
     def absolute_sums(self, units: np.ndarray) -> np.ndarray:
@@ -301,7 +301,7 @@ class SplineRows:
         return self.basis.row_width * self.basis.width <= LARGEST_DENSE
 
     def explicit(self) -> Rows:
-        """Return all of it as one dense matrix."""
+        """Return the rows as one dense matrix."""
         dense = self.shares @ self.basis.functions.toarray() if self.narrow else self.varying().toarray()
         return dense + self._always
 
@@ -317,9 +317,9 @@ def _both_ways(table: np.ndarray, dtype: np.dtype) -> Transposed:
 
 
 def wave_sizes(basis: SplineBasis, roughness: float) -> np.ndarray | None:
-    """Return the sizes of coefficients, (width,), that make waves as strong as another roughness does.
+    """Return the sizes of coefficients, (width,), that give waves the strengths of another roughness.
 
-    They are None if the basis has that roughness."""
+    Return None if the basis already has this roughness."""
     if roughness == basis.shape.roughness:
         return None
     sizes = [np.ones(column.width) for column in basis.columns]

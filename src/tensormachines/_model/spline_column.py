@@ -1,18 +1,18 @@
 """The functions of one column in the spline basis: those of a number, or the indicators of a category.
 
-A number is replaced by smooth functions of it, up to ``waves`` of them,
+A number is replaced by up to ``waves`` smooth functions,
 
     sqrt(2 strength_k) cos(pi k u),  strength_k proportional to 1 / (1 + (pi k / roughness)^2),  k = 1, 2, ...
 
-where u is its rank, from 0 to 1, made continuous by straight lines between knots at quantiles; so they are
-piecewise linear functions of the number. An equal penalty on the coefficients of these waves is a prior on
-functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line is added
-to them, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
-straight line follows, which does not end; linear parts alone use it. Where the target jumps (`_fit.jumps`),
-an indicator of the numbers above the threshold is added. A number with which outputs may only rise or fall
-(`_fit.constraints`) has ramps instead of all these: each rises from one knot to the next. A number that was
-declared periodic has waves that come back to where they began, and nothing else: cosines and sines of whole
-cycles. A category is replaced by one indicator per level. Missing entries have an indicator, too."""
+where u is the rank of the number, from 0 to 1, made continuous by straight lines between knots at quantiles;
+so they are piecewise linear functions of the number. An equal penalty on the coefficients of these waves is a
+prior on functions: it favours smooth ones, as an Ornstein-Uhlenbeck process of the rank does. A straight line
+is added, because a rank forgets how far apart numbers are. If a trend was fitted (`_fit.trend`), a second
+straight line follows, which is not clipped; only the linear parts use it. Where the target jumps
+(`_fit.jumps`), an indicator of the numbers above the threshold is added. A number with a monotonic constraint
+(`_fit.constraints`) has ramps instead of all these functions: each rises from one knot to the next. A
+periodic number has only periodic waves: cosines and sines of whole cycles. A category is replaced by one
+indicator per level. Missing entries also have an indicator."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-RAMP_HEIGHT = 3.0  # of many, all of whose coefficients are penalised
+RAMP_HEIGHT = 3.0  # of one of many ramps, whose coefficients are all penalised
 
 
 @dataclass(frozen=True)
 class SplineShape:
     """The numbers that the functions of all columns share, see above.
 
-    ``line`` is the standard deviation of a straight line, which ends ``line_clip`` deviations from the mean;
-    ``constant`` is the function that is appended."""
+    ``line`` is the standard deviation of a straight line, which is clipped at ``line_clip`` deviations from
+    the mean; ``constant`` is the appended constant function."""
 
     constant: float = 0.5
     roughness: float = 3.0
@@ -45,10 +45,10 @@ class SplineColumn:
     """A column: its states, see `_model.spline_states.StateColumn`, and the functions of them.
 
     A category has one function per level; a number has ``waves``, and a line through ``mean`` unless its
-    ``deviation`` is 0. The line of a ``trend`` goes on to the first and the last knot if these are ``outer``
-    ones: added outside the range of the training rows, where all other functions are constant. After each
+    ``deviation`` is 0. The line of a ``trend`` extends to the first and the last knot if these are ``outer``
+    knots, added outside the range of the training rows, where all other functions are constant. After each
     knot in ``jumps`` there is a jump: a function that rises from -1/2 to 1/2 before the next knot. The knots
-    of a ``periodic`` number span one period, and its waves are the same at the first and the last of them."""
+    of a ``periodic`` number span one period, and its waves are the same at the first and the last knot."""
 
     knots: np.ndarray
     category: bool
@@ -72,14 +72,14 @@ class SplineColumn:
 
     @property
     def trend_function(self) -> int | None:
-        """The number of the function that is a straight line throughout: the trend, or the only wave."""
+        """Return the index of the function that is a straight line: the trend, or the only wave."""
         if self.trend:
             return self.waves + 1
         return 0 if self.waves == 1 and not (self.category or self.periodic) else None
 
     @property
     def ranks(self) -> np.ndarray:
-        """The ranks of the knots: equally spaced, and at the ends those of outer knots."""
+        """Return the ranks of the knots: equally spaced, with the ranks of outer knots at the ends."""
         inner = np.linspace(0, 1, len(self.knots) - 2 * self.outer)
         return np.concatenate([[0.0], inner, [1.0]]) if self.outer else inner
 
@@ -89,18 +89,18 @@ class SplineColumn:
 
     @property
     def n_numbers(self) -> int:
-        """The number of functions that are not indicators of a level or of missing entries."""
+        """Return the number of functions that do not indicate a level or missing entries."""
         return 0 if self.category else self.width - self.missing
 
     @property
     def first_jump(self) -> int:
-        """The number of the function of the first jump: waves and lines come before it."""
+        """Return the index of the first jump among the functions, after waves and lines."""
         return self.waves + self.n_lines + self.trend
 
     def table(self, shape: SplineShape) -> np.ndarray:
         """Return the functions of a number at its states, (n_states, width).
 
-        (Every state of a category has a function of its own.)
+        (Every state of a category has its own function.)
         """
         n_knots = len(self.knots)
         table = np.zeros((self.n_states, self.width))
@@ -112,7 +112,7 @@ class SplineColumn:
             if self.trend:
                 table[:n_knots, self.waves + 1] = distance
         above = np.arange(n_knots)[:, None] > np.array(self.jumps, dtype=np.int64)
-        # From -1/2 to 1/2: an entry that is missing, where none was in the fit, is halfway.
+        # From -1/2 to 1/2: a missing entry is halfway if the fit had no missing entries.
         height = RAMP_HEIGHT if self.n_ramps else 1.0
         table[:n_knots, self.first_jump : self.first_jump + len(self.jumps)] = height * (above - 0.5)
         table[n_knots:, self.width - self.missing :] = 1.0
@@ -128,7 +128,7 @@ class SplineColumn:
         return np.sqrt(2 * self.strengths(roughness)) * waves
 
     def strengths(self, roughness: float) -> np.ndarray:
-        """Return the strengths of the waves; those of all waves, if their number had no end, add up to 1."""
+        """Return the strengths of the waves; the strengths of infinitely many waves would add up to 1."""
         if not self.periodic:
             return strengths(self.waves, roughness)
         # A cycle is as long as two half waves, and has a cosine and a sine.
@@ -136,13 +136,13 @@ class SplineColumn:
 
     @property
     def thresholds(self) -> list[float]:
-        """The number with the fewest digits between the two knots of each jump."""
+        """Return the number with the fewest digits between the two knots of each jump."""
         jumps = () if self.n_ramps else self.jumps
         return [_between(self.knots[knot], self.knots[knot + 1]) for knot in jumps]
 
     @property
     def n_ramps(self) -> int:
-        """The number of functions of a number that has nothing but jumps, from each knot to the next."""
+        """Return the number of functions of a number that has only jumps, from each knot to the next."""
         return len(self.jumps) if not self.category and self.waves == 0 else 0
 
     def names(self, name: str, levels: Sequence[str] | None) -> list[str]:
@@ -171,7 +171,7 @@ def cosines(ranks: np.ndarray, waves: int, roughness: float) -> np.ndarray:
 
 
 def strengths(waves: int, roughness: float) -> np.ndarray:
-    """Return the strengths of the first waves; those of all waves add up to 1."""
+    """Return the strengths of the first waves; the strengths of infinitely many waves add up to 1."""
     k = np.arange(1, waves + 1)
     # sum over k of 1 / (1 + (pi k / a)^2) is (a coth(a) - 1) / 2
     total = (roughness / np.tanh(roughness) - 1) / 2
@@ -179,7 +179,7 @@ def strengths(waves: int, roughness: float) -> np.ndarray:
 
 
 def _between(low: float, high: float) -> float:
-    """Return the number with the fewest digits from ``low`` on, and below ``high``."""
+    """Return the number with the fewest digits that is at least ``low`` and below ``high``."""
     middle = 0.5 * low + 0.5 * high
     for digits in range(1, 17):
         rounded = float(f"{middle:.{digits}g}")

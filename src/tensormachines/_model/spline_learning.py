@@ -13,16 +13,16 @@ from .spline_states import hats
 from .threads import in_threads
 
 MOST_KNOTS, FEWEST_KNOTS = 128, 16  # of a column
-KNOTS_OF_WAVE = 4  # of the shortest wave; more of them take time and change no error (benchmarks/NOTES.md)
+KNOTS_OF_WAVE = 4  # per shortest wave; more take time and change no error (benchmarks/NOTES.md)
 MOST_STATES = 8192  # knots of all columns together, as long as each has the fewest
 MOST_WAVES, FEWEST_WAVES = 64, 3  # of a column
 MOST_WIDTH = 640  # waves of all columns together, as long as each has the fewest
 MOST_RAMPS = 32
-FEWEST_KNOTS_FOR_JUMPS = 4  # waves of fewer values are all that there is
+FEWEST_KNOTS_FOR_JUMPS = 4  # with fewer values, waves can represent any function
 SMALLEST_GAP = np.finfo(np.float64).tiny
 ROUNDING = 1e-6  # of a period, in float32
 NO_PERIODS: Mapping[int, float] = {}
-COMMON = 0.3  # a state that more than this share of the rows is in is left out of the rows of shares
+COMMON = 0.3  # a state of more than this share of the rows is left out of the rows of shares
 
 
 def learn_splines(
@@ -36,14 +36,14 @@ def learn_splines(
     ramps: Collection[int] = (),
     periods: Mapping[int, float] = NO_PERIODS,
 ) -> SplineBasis:
-    """Return the basis of training rows of positive weight.
+    """Return the basis for training rows of positive weight.
 
     ``n_codes`` has the number of codes of each category, None for a number. Threads share the columns.
-    ``thresholds`` are those of each column where the target jumps, the most important ones first. Numbers in
-    ``ramps`` have a ramp from each knot to the next, and no other functions. ``periods`` are the lengths of
-    the periods of numbers that are periodic, and span no more than one."""
+    ``thresholds`` are the thresholds of each column where the target jumps, the most important ones first.
+    Numbers in ``ramps`` have a ramp from each knot to the next, and no other functions. ``periods`` are the
+    lengths of the periods of periodic numbers, which span no more than one period."""
     numbers = max(1, list(n_codes).count(None))
-    most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that so many rows could tell apart
+    most = min(MOST_WAVES, int(np.sqrt(len(X)) / 2))  # that this number of rows can distinguish
     waves = max(FEWEST_WAVES, min(most, MOST_WIDTH // numbers))
     most = max(FEWEST_KNOTS, min(MOST_KNOTS, MOST_STATES // numbers, KNOTS_OF_WAVE * waves))
 
@@ -72,7 +72,7 @@ def learn_splines(
 def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: int) -> np.ndarray:
     """Return all different values if they are few, otherwise quantiles.
 
-    Quantiles are values that occur, so that the commonest are among them."""
+    Quantiles are values that occur, so that the most frequent values are among them."""
     if n_codes is not None:
         return np.arange(n_codes, dtype=np.float64)
     present = ~np.isnan(column)
@@ -87,7 +87,7 @@ def _knots(column: np.ndarray, weight: np.ndarray, n_codes: int | None, most: in
 def _knots_of_ramps(column: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return all different values if they are few, otherwise quantiles, and numbers at equal distances.
 
-    Steep ends of a function have few rows, and so few quantiles."""
+    Steep ends of a function have few rows, and therefore few quantiles."""
     quantiles = _knots(column, weight, None, MOST_RAMPS * 2 // 3)
     if len(quantiles) < MOST_RAMPS * 2 // 3:
         return quantiles
@@ -108,8 +108,8 @@ def _knots_of_period(column: np.ndarray, weight: np.ndarray, period: float, most
 
 
 def start_of_period(least: float, most: float, period: float) -> float | None:
-    """Return where a period begins that has these numbers in it: at a multiple of it, or of half of it, if
-    possible. It is None if they span more than a period, but for rounding."""
+    """Return the start of a period that contains these numbers: if possible, a multiple of the period or of
+    half a period. Return None if the numbers span more than a period, except for rounding."""
     for start in (np.floor(least / period) * period, np.floor(2 * least / period) * period / 2, least):
         if most <= start + period * (1 + ROUNDING):
             return float(start)
@@ -117,17 +117,17 @@ def start_of_period(least: float, most: float, period: float) -> float | None:
 
 
 def _apart(knots: np.ndarray) -> np.ndarray:
-    """Return the knots whose halves, from which shares are computed, differ by a number that is not 0 in
-    compiled code: this takes the smallest of numbers for 0."""
+    """Return the knots whose halves, from which shares are computed, differ by a non-zero number in compiled
+    code, which treats the smallest numbers as 0."""
     return knots[np.diff(0.5 * knots, prepend=-np.inf) >= SMALLEST_GAP]
 
 
 def _knots_at_jumps(
     knots: np.ndarray, column: np.ndarray, thresholds: np.ndarray
 ) -> tuple[np.ndarray, tuple[int, ...]]:
-    """Return the knots with the two around each threshold moved next to it, and the lower one of each pair.
+    """Return the knots with the two around each threshold moved next to it, and the lower of each pair.
 
-    So ranks remain equally spaced. Thresholds are left out if their knots have been moved already, or are the
+    So ranks remain equally spaced. Thresholds are left out if their knots have already been moved or are the
     outermost ones."""
     values = np.unique(column[~np.isnan(column)].astype(np.float64))
     every_value = len(values) == len(knots)
@@ -151,7 +151,7 @@ def _knots_at_jumps(
 def _learn_column(
     column: np.ndarray, weight: np.ndarray, knots: np.ndarray, category: bool, waves: int, periodic: bool
 ) -> tuple[SplineColumn, np.ndarray]:
-    """Return the column, and the share of the weight that each of its states has."""
+    """Return the column, and the share of the weight in each of its states."""
     present = ~np.isnan(column)
     missing = not bool(present.all())
     masses = _masses(column[present].astype(np.float64), weight[present], knots, category)
@@ -180,7 +180,7 @@ def _masses(values: np.ndarray, weight: np.ndarray, knots: np.ndarray, category:
 
 
 def _moments(knots: np.ndarray, masses: np.ndarray) -> tuple[float, float]:
-    """Return mean and standard deviation; zeros, which mean no line, if the latter is not finite."""
+    """Return mean and standard deviation; zeros, which mean no line, if the deviation is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         share = masses / masses.sum()
         mean = float(share @ knots)

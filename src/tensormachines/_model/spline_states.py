@@ -14,17 +14,17 @@ from . import native
 from .packed_shares import MOST_STATES, PIECE, STEPS, Entries, PackedShares
 from .rows import Rows
 
-ENTRIES_AT_ONCE = 1 << 22  # for which there is room in addition to the result
+ENTRIES_AT_ONCE = 1 << 22  # held in addition to the result
 
 
 class StateColumn(Protocol):
-    """The states of a column: the ``knots`` of a number, in order, or of a category the numbers 0, 1, ... of
-    its levels; and "missing", if an entry was ``missing`` in the fit.
+    """The states of a column: the ``knots`` of a number, in order, or the codes 0, 1, ... of the levels of a
+    category; and "missing", if an entry was ``missing`` in the fit.
 
-    A number between two knots has a share in both, the nearer the larger; beyond the outermost knots it
-    counts as the outermost one. A missing entry where none was missing in the fit has no share in anything.
-    Shares of the ``reference`` state, -1 where there is none, are left out: most entries of a column are
-    often equal, and cost nothing then."""
+    A number between two knots has a share in both, larger in the nearer one; beyond the outermost knot, it
+    counts as that knot. If no entry was missing in the fit, a missing entry has no share in any state. Shares
+    of the ``reference`` state (-1 if there is none) are left out: most entries of a column are often equal,
+    and then cost nothing."""
 
     @property
     def knots(self) -> np.ndarray: ...
@@ -38,7 +38,7 @@ class StateColumn(Protocol):
 
 @dataclass(frozen=True)
 class LevelStretch:
-    """Some levels of a category that follow each other: see `StateColumn`."""
+    """Some consecutive levels of a category: see `StateColumn`."""
 
     knots: np.ndarray
     missing: bool
@@ -47,14 +47,14 @@ class LevelStretch:
 
 
 class States:
-    """The states of all columns, one after the other, and one more at the end that every row is in.
+    """The states of all columns, one after the other, and a final state in which every row is.
 
     Attributes
     ----------
     first : ndarray of shape (columns + 1,)
-        The number of the first state of each column, and of the state after the last.
+        Index of the first state of each column, and of the state after the last.
     count : int
-        The number of all states.
+        Number of all states.
     """
 
     def __init__(self, columns: Sequence[StateColumn]):
@@ -72,7 +72,7 @@ class States:
         self.native_columns = knots, self.first, *kinds  # as the extension reads them
 
     def shares(self, X: Rows, dtype: np.dtype) -> sparse.csr_array:
-        """Return the shares of all states, (rows, count), of type ``dtype``; sparse rows are filled first."""
+        """Return the shares of all states, (rows, count), in ``dtype``; sparse rows are made dense first."""
         at_once = max(1, ENTRIES_AT_ONCE // (2 * X.shape[1] + 1))
         starts = range(0, max(X.shape[0], 1), at_once)
         pieces = [self._piece(X[start : start + at_once], dtype) for start in starts]
@@ -80,16 +80,17 @@ class States:
 
     @cached_property
     def packed(self) -> States:
-        """The same states of columns that can be packed: of a category of more levels, stretches of these."""
+        """Return the same states in columns that can be packed: a category with too many levels becomes
+        several stretches."""
         return States([piece for _, _, piece in self._stretches]) if self._stretches else self
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int, StateColumn]]:
-        """Return the columns that take the place of these, each with the column and the level where it
-        begins; none if all of these can be packed.
+        """Return the columns that replace these, each with the original column and the level where it begins;
+        none if all of these can be packed.
 
-        Levels before and after those of a stretch are none of its states, and only the last one of a column
-        knows that an entry is missing."""
+        Levels outside a stretch are none of its states, and only the last stretch of a column knows that an
+        entry is missing."""
         if int(np.diff(self.first).max(initial=0)) <= MOST_STATES:
             return []
         found: list[tuple[int, int, StateColumn]] = []
@@ -109,7 +110,7 @@ class States:
         return found
 
     def packed_shares(self, X: np.ndarray) -> PackedShares:
-        """Return the shares packed."""
+        """Return the packed shares."""
         if self._stretches:
             rows = np.empty((len(X), len(self._stretches)), dtype=X.dtype)
             for k, (j, start, _) in enumerate(self._stretches):
@@ -129,7 +130,7 @@ class States:
         return PackedShares(entries, runs[: used[1]].copy(), n_entries, n_runs, n_rows, self.first)
 
     def _entries(self, X: np.ndarray) -> Entries:
-        """Return the entries of all rows; those whose only state is the reference are left out."""
+        """Return the entries of all rows, without those whose only state is the reference."""
         each = []
         for j, column in enumerate(self.columns):
             knots, values = column.knots, X[:, j].astype(np.float64)
@@ -194,14 +195,14 @@ class States:
 
 
 def hats(x: np.ndarray, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower one of the two knots around each x, and the share of the upper one."""
+    """Return the lower of the two knots around each x, and the share of the upper one."""
     below = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
     low, high = 0.5 * knots[below], 0.5 * knots[below + 1]  # halves: a difference of large numbers overflows
     return below, np.clip((0.5 * x - low) / (high - low), 0, 1)
 
 
 def require_countable(n_states: int) -> int:
-    """Return the number of states, which are counted in 32 bits, and refuse more."""
+    """Return the number of states; refuse more than 32 bits can count."""
     if n_states > np.iinfo(np.int32).max:
         raise ValueError(
             f"The columns have {n_states:,} knots and levels in all, more than {np.iinfo(np.int32).max:,}. "

@@ -11,7 +11,7 @@ Result = TypeVar("Result")
 
 
 def in_threads(function: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """Return what the function returns for each item, in their order; calls are shared among threads."""
+    """Return the results of the function for each item, in order; threads share the calls."""
     if threads < 2:
         return [function(item) for item in items]
     with ThreadPoolExecutor(threads) as pool:

@@ -1,15 +1,15 @@
-"""Total effects: how much each column of X moves the outputs of a model, with all its interactions.
+"""Total effects: how much each column of X moves the outputs of a model, including all interactions.
 
-With x' another row, drawn at random, and x(j) the row x with its entry in column j taken from x',
+Let x' be another row, drawn at random, and x(j) the row x with its entry in column j taken from x':
 
     effect of column j on output k  =  mean over rows x of  (f_k(x(j)) - f_k(x))^2
 
-It is never negative. Half of it is the variance of the output that is due to column j where all others stay:
-the total Sobol index, if the columns are independent (Jansen 1999). It is also what permutation importance
-measures by squared errors, as far as these have nothing to do with the change.
+The effect is never negative. Half of it is the variance of the output due to column j if all other columns
+stay fixed: the total Sobol index, if the columns are independent (Jansen 1999). Permutation importance with
+squared errors measures the same, as far as the errors are independent of the change.
 
 Models are read as rows of *states* times a table of factors: the states of a spline basis, or the columns of
-an affine one. What a column moves in the projections of a row is then a sparse product."""
+an affine basis. The change that a column makes in the projections of a row is then a sparse product."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ FEWEST_ROWS = 32
 def total_effects(
     block: Block, layout: Layout, params: np.ndarray, most_entries: int | None = None, seed: int = 0
 ) -> tuple[np.ndarray, float]:
-    """Return the sums over the rows of a block of weighted effects, (n_outputs, columns), and of the weights.
+    """Return the sums over a block of weighted effects of rows, (n_outputs, columns), and of the weights.
 
-    ``params`` (layout.size) are those of one model. ``most_entries`` limits the work, by leaving rows out: so
-    many projections are computed at most, but those of some rows in any case. For rows of unit norm, whose
-    constant varies, the constant is one more column, after those of X."""
+    ``params`` (layout.size) are the params of one model. ``most_entries`` limits the number of projections by
+    leaving out rows, but some rows are always used. For rows of unit norm, the constant varies, so it is one
+    more column after those of X."""
     block = block if most_entries is None else some_rows(block, layout, most_entries)
     weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
     groups = _groups(block)
@@ -62,13 +62,13 @@ def total_effects(
 
 
 def shares(effects: np.ndarray) -> np.ndarray:
-    """Return effects (..., columns) as shares of their sum; zeros where that is 0 or overflows."""
+    """Return effects (..., columns) as shares of their sum; zeros where the sum is 0 or overflows."""
     total = effects.sum(axis=-1, keepdims=True)
     return np.divide(effects, total, out=np.zeros_like(effects), where=(total > 0) & np.isfinite(total))
 
 
 def some_rows(block: Block, layout: Layout, most_entries: int) -> Block:
-    """Return evenly spaced rows, so many that about ``most_entries`` projections change."""
+    """Return evenly spaced rows, as many as change about ``most_entries`` projections."""
     X, in_row = block.X, float(block.basis.n_columns)
     if sparse.issparse(X) and not isinstance(block.basis, SplineBasis):
         in_row = 2 * X.nnz / max(1, X.shape[0])
@@ -89,14 +89,14 @@ def _groups(block: Block) -> np.ndarray:
 
 
 class Changing(Protocol):
-    """Rows of one model of which single columns change: ``states`` is (rows, states)."""
+    """Rows of one model in which single columns change: ``states`` is (rows, states)."""
 
     @property
     def states(self) -> sparse.csr_array: ...
 
     def changes(self, rows: np.ndarray, events: sparse.csr_array) -> np.ndarray:
-        """Return the change of the outputs (events, n_outputs) if the states of these rows change by so much,
-        (events, states).
+        """Return the change of the outputs (events, n_outputs) if the states of these rows change by
+        ``events``, (events, states).
         """
 
 
@@ -115,13 +115,13 @@ def _changing(block: Block, layout: Layout, params: np.ndarray) -> Changing:
 
 
 def _without_what_all_share(basis: AffineBasis, lifted: AffineRows) -> sparse.csr_array | np.ndarray:
-    """Return rows in their basis, less what is the same in all of them, so that sparse rows stay sparse."""
+    """Return rows in their basis minus what all rows share, so that sparse rows stay sparse."""
     return lifted.explicit() if basis.unit_rows or lifted.zero_row is None else lifted.matrix
 
 
 @dataclass(frozen=True)
 class ChangingProducts:
-    """Rows of a Tensor Machine: their projections are those of the states plus what all rows share."""
+    """Rows of a Tensor Machine: their projections are those of the states plus those that all rows share."""
 
     states: sparse.csr_array
     table: np.ndarray
@@ -148,8 +148,8 @@ class ChangingProducts:
 class ChangingAnova:
     """Rows of a factorization machine, each of whose states is a column of X.
 
-    A_p = A_p without j + u_j A_{p-1} without j, with u_j = v_j x_j. So a change of u_j changes A_p by that
-    times A_{p-1} without j; and A_m without j is A_m - u_j (A_{m-1} without j).
+    A_p = A_p without j + u_j A_{p-1} without j, with u_j = v_j x_j. So A_p changes by the change of u_j times
+    A_{p-1} without j, and A_m without j is A_m - u_j (A_{m-1} without j).
     """
 
     states: sparse.csr_array

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from .options import Command
 
-# By name: the file that has the command in its own COMMANDS, and the line shown by --help.
+# By name: the module with the command in its own COMMANDS, and the line shown by --help.
 COMMANDS = {
     "fit": ("fit", "fit a model to a table"),
     "tune": ("fit", "fit a model with settings chosen by cross-validation"),
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
             code = int(options.run(options))
-        print(end="", flush=True)  # a full disk or closed pipe is found out here, not at exit
+        print(end="", flush=True)  # detects a full disk or closed pipe here, not at exit
         return code
     except KeyboardInterrupt:
         resume = " Run the same command to resume." if "reproduce" in arguments[:1] else ""
@@ -73,7 +73,7 @@ def _print_any_character() -> None:
 
 
 def _discard_unwritable_output() -> bool:
-    """Empty the buffer of standard output, which would fail again, with another message, at exit.
+    """Empty the buffer of standard output, which would otherwise fail again at exit with another message.
 
     Return whether it could be written."""
     try:
@@ -101,7 +101,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _usage(command: argparse.ArgumentParser) -> str:
-    """Show files and required options only: all options would fill a screen."""
+    """Show only files and required options, because all options would fill a screen."""
     files = [option.dest for option in command._actions if not option.option_strings]
     required = [
         f"{option.option_strings[0]} {option.metavar}"

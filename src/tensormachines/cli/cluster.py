@@ -32,7 +32,7 @@ from .svmlight_rows import nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 from .training_rows import Training, chosen_columns
 
-SECONDS = 5  # in which a scheduler has to answer
+SECONDS = 5  # within which a scheduler must answer
 
 
 # ---- a cluster
@@ -40,7 +40,7 @@ SECONDS = 5  # in which a scheduler has to answer
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """Have Dask compute on a cluster, until the client is closed at the end."""
+    """Let Dask compute on a cluster until the client is closed at the end."""
     try:
         import_module("dask.dataframe")
         from distributed import Client
@@ -58,7 +58,7 @@ def connected(address: str) -> Iterator[None]:
 
 
 def _require_answer(address: str) -> None:
-    """Refuse an address where nobody answers: a client would try for long, and complain when it ends."""
+    """Refuse an address that does not answer: a client would keep trying, and complain at its end."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     expected = f"give the address of a scheduler, such as tcp://host:8786, or {LOCAL}"
     try:
@@ -79,7 +79,7 @@ def _require_answer(address: str) -> None:
 
 
 async def _greet(address: str) -> None:
-    """Shake hands as clients do: something else than a scheduler may keep them waiting for ever."""
+    """Shake hands as clients do, because something other than a scheduler may keep them waiting forever."""
     from distributed.comm import connect
     from distributed.security import Security
 
@@ -92,9 +92,9 @@ async def _greet(address: str) -> None:
 
 @dataclass(frozen=True)
 class ClusterTable:
-    """The files of a name or glob as a Dask dataframe, of ``text`` if they are CSV.
+    """The files of a name or glob as a Dask dataframe, with cells of ``text`` if they are CSV.
 
-    ``label`` and ``names`` are as those of a file."""
+    ``label`` and ``names`` have the same meaning as for a file."""
 
     label: str
     frame: Any
@@ -111,7 +111,7 @@ def open_table(options: argparse.Namespace, path: str) -> ClusterTable:
 
     if suffix(path) not in (*PARQUET_SUFFIXES, *SUFFIXES):
         raise ValueError(f"--cluster reads Parquet and CSV (.csv, .tsv), got {path}.")
-    if "://" not in path and not os.path.isdir(path):  # Dask reads remote files and folders, too
+    if "://" not in path and not os.path.isdir(path):  # Dask also reads remote files and folders
         find_files(path)
     if suffix(path) in SUFFIXES:
         return ClusterTable(path, read_text(options, path), True)
@@ -122,7 +122,7 @@ def open_table(options: argparse.Namespace, path: str) -> ClusterTable:
 
 
 def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | None]:
-    """Return the rows that have a target, and those that `--holdout` leaves out of the fit."""
+    """Return the rows that have a target, and the rows that `--holdout` leaves out of the fit."""
     table = open_table(options, options.data)
     chosen, forced = chosen_columns(options, table)
     if options.test is not None:
@@ -147,10 +147,10 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
 
 
 def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decimal: str) -> Any:
-    """Return the columns of a fit, with numbers made categories where users ask for that."""
+    """Return the columns of a fit, with numbers turned into categories if users request it."""
     if table.text:
         columns = TextColumns(table.label, table.frame, chosen.all, decimal)
-        classes = chosen.targets if chosen.single else []  # true and false are 1 and 0 as labels of a row
+        classes = chosen.targets if chosen.single else []  # in multilabel targets, true and false are 1 and 0
         return columns.as_kinds(columns.kinds(forced, classes), classes)
     frame = table.frame[chosen.all]
     for name, kind in forced.items():
@@ -160,8 +160,8 @@ def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decima
 
 
 def _settled(frame: Any) -> Any:
-    """Return a frame with partitions that Dask does not join: a random split of others depends on what is
-    computed of it."""
+    """Return a frame with partitions that Dask does not join; otherwise a random split depends on what is
+    computed."""
     import dask.dataframe as dd
 
     parts = frame.simplify().to_delayed(optimize_graph=False)
@@ -173,7 +173,7 @@ def _training(
 ) -> Training:
     y = frame[chosen.targets[0] if chosen.single else chosen.targets]
     if task == CLASSIFICATION and not chosen.single:
-        y = y.astype("int64")  # labels of a row, which are 0 and 1, or true and false
+        y = y.astype("int64")  # multilabel targets: 0 and 1, or true and false
     elif task == CLASSIFICATION and y.dtype.kind == "f":
         y = y.astype("int64") if whole else y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
     weight = None if chosen.weight is None else frame[chosen.weight]
@@ -184,13 +184,13 @@ def _training(
 
 
 def _names_of_numbers(numbers: Any) -> Any:
-    """Return a column of numbers as one of their names, as files spell levels."""
+    """Return a numeric column as names of the numbers, spelled like levels in files."""
     names = as_text(number_levels(numbers.to_numpy(dtype=np.float64, na_value=np.nan)))
     return numbers.astype("string").where(numbers.isna(), names).astype("string")
 
 
 def _facts(targets: Any) -> tuple[int, list[TargetFacts]]:
-    """Return the number of rows, and what the targets of those hold that have all of them."""
+    """Return the number of rows, and facts about the targets of rows that have all targets."""
     import dask
 
     look = dask.delayed(_facts_of_part, pure=False)
@@ -250,7 +250,8 @@ def errors_on_cluster(
 def errors_of_frame(
     model: Any, X: Any, y: Any, known: Mapping[str, Any], weight: Any = None
 ) -> tuple[int, dict[str, Any]]:
-    """Return the same of rows, targets, exposures, offsets and weights of one Dask dataframe."""
+    """Do the same as `errors_on_cluster` for rows, targets, exposures, offsets and weights in one Dask
+    dataframe."""
     from ..estimators.regression_losses import unknown_part
     from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
     from ..report.report_rows import MeasureChunk

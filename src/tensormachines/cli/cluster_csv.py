@@ -1,6 +1,6 @@
-"""CSV on a cluster: Dask reads cells as text, and these are numbers, dates or levels by the rules of files.
+"""CSV on a cluster: Dask reads cells as text, which become numbers, dates or levels by the rules for files.
 
-Dask itself would decide by the first rows of each column, and spell booleans and levels in its own ways."""
+Dask itself would decide by the first rows of each column, and spell booleans and levels in its own way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUFFIXES = (".csv", ".tsv")
 
 
 def read_text(options: argparse.Namespace, path: str) -> Any:
-    """Return a Dask dataframe of the cells as they are."""
+    """Return a Dask dataframe of the unchanged cells."""
     import dask.dataframe as dd
 
     frame = dd.read_csv(
@@ -40,7 +40,7 @@ def read_text(options: argparse.Namespace, path: str) -> Any:
 
 
 class TextColumns:
-    """Columns of a table of text; ``label`` and ``decimal`` are those of its files."""
+    """Columns of a table of text; ``label`` and ``decimal`` belong to its files."""
 
     def __init__(self, label: str, frame: Any, names: Sequence[str], decimal: str):
         self.names = list(dict.fromkeys(names))
@@ -48,8 +48,8 @@ class TextColumns:
         self.block_of = partial(_block, label, decimal)
 
     def kinds(self, forced: Mapping[str, str], labels: Collection[str]) -> dict[str, str]:
-        """Return what the columns hold, by one pass over all cells unless ``forced`` tells; in ``labels``
-        true, false and dates are text."""
+        """Return the kinds of the columns, from one pass over all cells unless ``forced`` gives them; in
+        ``labels``, true, false and dates are text."""
         import dask
 
         unknown = [name for name in self.names if name not in forced]
@@ -85,7 +85,7 @@ class TextColumns:
 
 
 def _together(seen: set[str | None]) -> str:
-    """Return the kind of a column whose partitions hold these, None for nothing."""
+    """Return the kind of a column, given the kinds of its partitions (None for an empty one)."""
     seen = seen - {None}
     if len(seen) > 1:
         return "category"

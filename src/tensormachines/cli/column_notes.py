@@ -1,4 +1,4 @@
-"""What the columns of a file were read as, for the user to check: kinds, missing values, ranges, levels."""
+"""How the columns of a file were read, for the user to check: kinds, missing values, ranges, levels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ YEARS = (1000, 2999)
 
 @dataclass(frozen=True)
 class Description:
-    """What a column was read as: a line of what the user is shown."""
+    """How a column was read: one line of the output for the user."""
 
     name: str
     kind: str
@@ -85,7 +85,7 @@ def _dates_in_words(least: float, most: float) -> str:
 
 
 def _range_in_words(least: float, most: float) -> str:
-    """Return two numbers; what may be years has no commas."""
+    """Return two numbers; numbers that may be years have no commas."""
     if YEARS[0] <= least <= most <= YEARS[1] and float(least).is_integer() and float(most).is_integer():
         return f"{least:.0f} to {most:.0f}"
     return f"{shown(least)} to {shown(most)}"
@@ -127,7 +127,7 @@ def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
 
 
 def _comma_advice(levels: Sequence[str]) -> str:
-    """Say how to read numbers with commas; 1,234 may be either, and the wrong one is off by a thousand."""
+    """Say how to read numbers with commas: 1,234 is ambiguous, and a wrong reading is off by a thousand."""
     if not all(THOUSANDS.fullmatch(level) for level in levels):
         return " with decimal commas: --decimal ,"
     decimal = (

@@ -1,4 +1,4 @@
-"""Options of fits that name columns: effects that only rise or fall, periods, and columns that may meet."""
+"""Options of fits that name columns: monotonic effects, periods, and columns that may interact."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_column_settings(settings: Any) -> None:
 
 
 def column_settings(options: argparse.Namespace, training: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator that these options stand for."""
+    """Return the estimator parameters for these options."""
     settings: dict[str, Any] = {}
     signs = {"--increasing": 1, "--decreasing": -1}
     given = {"--increasing": options.increasing, "--decreasing": options.decreasing}
@@ -75,7 +75,7 @@ def _periods(given: Sequence[str], training: Any) -> dict[str, float]:
 
 
 def _columns(option: str, names: Sequence[str], training: Any) -> list[str]:
-    """Return columns that an option names; refuse others than those that the model is fitted to."""
+    """Return the columns that an option names; refuse columns that the model is not fitted to."""
     from .named_columns import require_columns
 
     if training.names is None:

@@ -1,4 +1,4 @@
-"""Errors of a model on the rows of a file, next to those of a constant prediction.
+"""Errors of a model on the rows of a file, compared with those of a constant prediction.
 
 The formulas are those of the report.
 """
@@ -37,7 +37,7 @@ Errors = dict[str, dict[str, float]]
 def errors_on(
     model: Any, rows: SparseRows | TableRows, known: KnownRows | None = None
 ) -> tuple[int, dict[str, Errors]]:
-    """Return the number of rows with a target, and the errors by target; predicts a block at a time.
+    """Return the number of rows with a target, and the errors by target; predict a block at a time.
 
     ``known`` counts the rows that were in the fit."""
     found: SummedErrors | None = None

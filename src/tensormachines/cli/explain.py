@@ -74,7 +74,7 @@ def explain(options: argparse.Namespace) -> int:
 
 
 def _output(model: Any, name: str | None) -> Any:
-    """Return the output to explain, as inspection selects it; None if the model has only one."""
+    """Return the ``output`` to explain, as inspection selects it; None if the model has only one."""
     from ..inspection.forms import output_keys
 
     names = _output_names(model)
@@ -205,7 +205,7 @@ def _show(title: str, values: dict[tuple[str, ...], float], top: int) -> None:
         "formula": "the largest terms:",
     }
     print(titles[title])
-    start = {(): values[()]} if title == "parts" else {}  # comes first, whatever its size
+    start = {(): values[()]} if title == "parts" else {}  # always comes first
     largest = sorted(values.items(), key=lambda entry: -abs(entry[1]))
     shown = dict([*start.items(), *(entry for entry in largest if entry[0] not in start)][:top])
     labels = [_label(key, title == "formula") or ("average" if start else "constant") for key in shown]

@@ -228,7 +228,7 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
 def _fit_rows(
     options: argparse.Namespace, search: str, settings: dict[str, Any], training: Any, held_out: Any = None
 ) -> int:
-    """Fit a model to training rows; those held out are still among them unless they are given."""
+    """Fit a model to training rows, which include the held-out rows unless these are given."""
     import tensormachines
 
     from .held_out_errors import show_errors_of_fit
@@ -270,7 +270,7 @@ def _fit_rows(
 
 
 def _remember(model: Any, training: Any) -> None:
-    """Have a model know what the file of the fit says, for the files of later commands."""
+    """Store facts about the file of the fit in a model, for the files of later commands."""
     from .training_rows import notations_of
 
     if training.target is not None:
@@ -287,7 +287,7 @@ def _remember(model: Any, training: Any) -> None:
 
 
 def _require_columns(options: argparse.Namespace, training: Any) -> None:
-    """Refuse a file to test on that does not have all columns, before the fit."""
+    """Refuse a test file without all columns, before the fit."""
     from .._data.files.open import open_columns
     from .._data.files.paths import is_svmlight
     from .named_columns import require_column
@@ -336,7 +336,7 @@ def _summary(path: str, model: Any, n_rows: int, seconds: float) -> str:
 
 
 def choice_in_words(model: Any) -> str:
-    """Return what a search has chosen: the settings of its model, or of each model whose mean it is."""
+    """Return what a search has chosen: the settings of its model, or of each model that it averages."""
     members, chosen = model.members_, f"chosen among {len(model.cv_results_['params'])} fits"
     if len(members) > 1:
         total = sum(member["weight"] for member in members)
@@ -348,7 +348,7 @@ def choice_in_words(model: Any) -> str:
 
 
 def _settings_in_words(settings: Mapping[str, Any]) -> str:
-    """Return settings without their weight, those that matter most first."""
+    """Return settings without their weight, the most important ones first."""
     others = (name for name in settings if name not in (*FIRST_SETTINGS, "weight"))
     return ", ".join(f"{name} {_value_in_words(settings[name])}" for name in (*FIRST_SETTINGS, *others))
 

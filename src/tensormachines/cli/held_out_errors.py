@@ -1,4 +1,4 @@
-"""The errors that `fit` shows after the fit: those on held-out rows, or on a file of `--test`."""
+"""The errors that `fit` shows after the fit: on held-out rows, or on a file of `--test`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from .training_rows import Training
 
 
 def show_errors_of_fit(model: Any, options: argparse.Namespace, held: Training | None) -> None:
-    """Show errors on the rows of `--test`, or on those of `--holdout`: ``held``, or what the stream left."""
+    """Show errors on the rows of `--test`, or on those of `--holdout`: ``held``, or the rows that a streamed
+    fit left out."""
     n_rows, errors = (_errors if options.cluster is None else _errors_on_cluster)(model, options, held)
-    if options.cluster is None or held is not None:  # otherwise the cluster has said so
+    if options.cluster is None or held is not None:  # otherwise the cluster has reported it
         show_measured(asked_for(options), options.weight)
     of_what = "held-out rows" if options.test is None else f"rows of {options.test}"
     show_errors(errors, f"{n_rows:,} {of_what}")

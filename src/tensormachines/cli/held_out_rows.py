@@ -1,4 +1,4 @@
-"""The rows that `fit --holdout` leaves out of the fit, written to a file of their own."""
+"""The rows that `fit --holdout` leaves out of the fit, written to a separate file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .training_rows import Training, rows_with_targets
 
 
 def require_held_out_place(options: argparse.Namespace) -> None:
-    """Refuse, before the fit, what could not be written after it."""
+    """Refuse, before the fit, a file that could not be written after it."""
     option, path = "--holdout-output", options.holdout_output
     if options.holdout is None:
         raise ValueError(f"{option} {path}: say with --holdout which share of the rows to hold out.")
@@ -28,9 +28,9 @@ def require_held_out_place(options: argparse.Namespace) -> None:
 
 
 def write_held_out(held: Training, options: argparse.Namespace) -> int:
-    """Write the rows with all columns of the file, as they stand there, and return their number.
+    """Write the rows with all columns of the file, unchanged, and return their number.
 
-    ``held`` are the held-out rows, or, where rows stream, those of the fit."""
+    ``held`` are the held-out rows, or, if rows are streamed, the rows of the fit."""
     file, n_rows = held.file, 0
     if file is None or not file.rereadable:
         raise ValueError(f"--holdout-output: {options.data} can be read once only; give a file.")

@@ -1,4 +1,4 @@
-"""`--exposure` and `--offset`: columns with a part of the predictions that is known."""
+"""`--exposure` and `--offset`: columns with a known part of the predictions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEUTRAL = {"exposure": 1, "offset": 0}
 
 
 def asked_for(options: argparse.Namespace) -> dict[str, str]:
-    """Return the columns that options name, by what they are."""
+    """Return the columns that options name, by their use."""
     given = {kind: getattr(options, kind, None) for kind in ALLOWED}
     return {kind: name for kind, name in given.items() if name is not None}
 
@@ -40,7 +40,7 @@ def refuse_known_part(columns: Mapping[str, str], option: str) -> None:
 def columns_of_fit(
     options: argparse.Namespace, file: Named, taken: dict[str, str], categories: Sequence[str]
 ) -> dict[str, str]:
-    """Return the columns of a fit, which must not be ``taken`` for something else."""
+    """Return the columns of a fit; refuse columns that are already ``taken`` for something else."""
     found: dict[str, str] = {}
     if options.exposure is not None and options.loss not in LOG_LINKS:
         raise ValueError(
@@ -58,7 +58,7 @@ def columns_of_fit(
 
 
 def columns_of_model(model: Any, file: Named, options: argparse.Namespace) -> dict[str, str]:
-    """Return the columns for new rows: those asked for, or those of the fit, which the file must have."""
+    """Return the columns for new rows: the requested ones, or those of the fit, which the file must have."""
     found = {}
     fitted, asked = getattr(model, "_known_part", {}), asked_for(options)
     for kind, name in (fitted | asked).items():
@@ -75,7 +75,7 @@ def columns_of_model(model: Any, file: Named, options: argparse.Namespace) -> di
 
 
 def show_measured(columns: Mapping[str, str], weight: str | None = None) -> None:
-    """Say what errors are about, if there is an exposure, an offset or a weight."""
+    """Say what errors refer to, if there is an exposure, an offset or a weight."""
     for kind, name in columns.items():
         how = f"divided by {name}, and weighted by it" if kind == "exposure" else f"without {name}"
         print(f"note: errors are those of the target {how}", file=sys.stderr)
@@ -91,7 +91,7 @@ def _require_regressor(model: Any, kind: str) -> None:
 def read_known(
     block: CellBlock, columns: Mapping[str, str], present: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the numbers of a block, of the rows that are ``present``."""
+    """Return the exposures or offsets of the rows of a block that are ``present``."""
     return {
         kind: _checked(kind, name, read_column(block, name, "number"), block.where, present)
         for kind, name in columns.items()
@@ -109,7 +109,7 @@ def read_weight(block: CellBlock, name: str | None, present: np.ndarray) -> np.n
 def known_of_fit(
     frame: Frame, chosen: Chosen, where: Where, present: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return the numbers of a frame of all columns of a fit, of the rows that are ``present``."""
+    """Return the exposures or offsets of the rows that are ``present``, from a frame of all columns."""
     return {
         kind: _checked(kind, name, frame.columns[chosen.all.index(name)], where, present)
         for kind, name in chosen.known.items()
@@ -119,7 +119,7 @@ def known_of_fit(
 def _checked(
     kind: str, name: str, column: RawColumn, where: Where, present: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the numbers of the rows that are ``present``, all by default; refuse others than are allowed."""
+    """Return the numbers of the rows that are ``present``, by default all rows; refuse invalid numbers."""
     numbers = np.asarray(column, dtype=np.float64)
     allowed = np.isfinite(numbers) & ((numbers > 0) | (kind != "exposure"))
     return _require(allowed, ALLOWED[kind], name, numbers, where, present)

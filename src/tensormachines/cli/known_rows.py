@@ -11,7 +11,7 @@ LEAST_SHARE = 0.05  # fewer rows than this may be the same by chance
 
 
 class KnownRows:
-    """Counts rows that were in the fit of a model, if it was fitted from the command line."""
+    """Count rows that were in the fit of a model, if it was fitted from the command line."""
 
     def __init__(self, model: Any):
         self._hashes = getattr(model, "_rows_of_fit", None)
@@ -24,11 +24,11 @@ class KnownRows:
 
     @property
     def share(self) -> float | None:
-        """The estimated share of rows that were in the fit; None if the model does not tell."""
+        """Return the estimated share of rows that were in the fit; None if the model does not know."""
         return None if self._hashes is None or not self._overlap.compared else self._overlap.share
 
     def warning(self, label: str) -> str | None:
-        """Return a sentence about rows that were in the fit, if there are some."""
+        """Return a sentence about rows that were in the fit, if there are any."""
         if self.share is None or self.share < LEAST_SHARE:
             return None
         every = self.share > 1 - LEAST_SHARE

@@ -34,8 +34,8 @@ Only: TypeAlias = Callable[[int, int], np.ndarray]
 
 @dataclass(frozen=True)
 class Rows:
-    """A block of rows: ``y`` and ``weight`` are None unless asked for; ``kept`` are columns as they stand in
-    the file, and ``known`` are exposures and offsets."""
+    """A block of rows: ``y`` and ``weight`` are None unless requested; ``kept`` are unchanged columns of the
+    file, and ``known`` are exposures and offsets."""
 
     X: Any
     y: Any = None
@@ -45,7 +45,7 @@ class Rows:
 
 
 def load_model(path: str, data: str | None = None) -> Any:
-    """Load the model of a command; ``data`` is its other file, which is easily given first."""
+    """Load the model of a command; ``data`` is its other file, which users may give first by mistake."""
     require_file(path)
     try:
         model = load(path)
@@ -70,12 +70,12 @@ def targets_of(model: Any) -> list[str]:
 
 
 def has_labels(model: Any) -> bool:
-    """Tell whether a model predicts several labels of each row."""
+    """Tell whether a model predicts multilabel targets."""
     return bool(model._target_link == "sigmoid")
 
 
 def required_targets(model: Any, asked: Sequence[str] | None) -> list[str]:
-    """Return the columns that are compared with predictions: those asked for, or those of the fit."""
+    """Return the columns to compare with predictions: the requested ones, or those of the fit."""
     targets = list(asked or targets_of(model))
     if not targets:
         raise ValueError("--target must name the column that was predicted: the model does not remember it.")
@@ -88,7 +88,7 @@ def required_targets(model: Any, asked: Sequence[str] | None) -> list[str]:
 
 
 def compared_columns(file: Named, targets: Sequence[str], places: Sequence[str]) -> list[str]:
-    """Return the targets, which a file must have, and from which the model must not predict."""
+    """Return the targets; the file must have them, and the model must not predict from them."""
     for name in targets:
         if name in places:
             raise ValueError(f"--target {name}: that is a column which the model predicts from.")
@@ -96,7 +96,7 @@ def compared_columns(file: Named, targets: Sequence[str], places: Sequence[str])
 
 
 def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
-    """Return the names of numbers or labels: levels of quantiles, or the targets of the fit, or numbers."""
+    """Return the names of numeric outputs or labels: quantile levels, the targets of the fit, or numbers."""
     if hasattr(model, "quantiles_"):
         return list(map(str, model.quantiles_))
     n_outputs = model._machine.layout.n_outputs
@@ -109,7 +109,7 @@ def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows |
         for kind in [*asked_for(options), *(["weight"] if weight is not None else [])]:
             raise ValueError(f"--{kind} names a column, and columns of svmlight files have no names.")
         return SparseRows(model, path, options.zero_based)
-    # By the notations of the fit alone: in another file, 1,234 or 5 % may mean something else.
+    # Only by the notations of the fit: in another file, 1,234 or 5 % may mean something else.
     notations = {name: Notation.parse(text) for name, text in getattr(model, "_notations", {}).items()}
     file = open_columns(path, options.delimiter, options.decimal, options.encoding, notations)
     known = columns_of_model(model, file, options) if hasattr(options, "exposure") else {}
@@ -117,9 +117,9 @@ def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows |
 
 
 def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> Source:
-    """Return the rows that have a target as a source; ``known`` counts those that were in the fit.
+    """Return a source of the rows that have a target; ``known`` counts those that were in the fit.
 
-    Targets and weights are those of an exposure of 1 and an offset of 0."""
+    Targets and weights are for an exposure of 1 and an offset of 0."""
 
     def items() -> Iterator[tuple[Any, Any, Any]]:
         block = None
@@ -154,7 +154,7 @@ class SparseRows:
         self.source = svmlight(path, n_features=model.n_features_in_, zero_based=zero_based, rows=SPARSE_ROWS)
 
     def blocks(self, keep: Sequence[str] = (), with_target: bool = False) -> Iterator[Rows]:
-        """Yield the rows; there is nothing to ``keep``, since the columns have no names."""
+        """Yield the rows; there is nothing to ``keep``, because the columns have no names."""
         first = 0
         for chunk in self.source:
             X, y, n_rows = chunk.X, chunk.y, chunk.X.shape[0]
@@ -169,9 +169,8 @@ class SparseRows:
 class TableRows:
     """The rows of a file with named columns; with ``only``, those for which it is true.
 
-    ``known`` are the columns of exposures and offsets, ``weight`` is that of weights, which are read with the
-    targets. ``only`` is called with the number of rows before a
-    block, and the number of its rows."""
+    ``known`` are the columns of exposures and offsets, and ``weight`` is the column of weights; both are read
+    with the targets. ``only`` is called with the number of rows before a block and the number of its rows."""
 
     def __init__(
         self,
@@ -243,7 +242,7 @@ class TableRows:
 
 
 def _labels_like(model: Any, y: np.ndarray) -> np.ndarray:
-    """Return labels in the type of the classes of the model: whole numbers, or the names of others."""
+    """Return labels in the type of the classes of the model: integers, or names of other labels."""
     classes = getattr(model, "classes_", None)
     if classes is not None and classes.dtype.kind in "USO" and y.dtype.kind == "f":
         return as_text(number_levels(y))
@@ -262,7 +261,7 @@ def first_rows(rows: SparseRows | TableRows, most: int) -> Any:
 
 
 def some_rows(rows: SparseRows | TableRows, most: int) -> tuple[Any, int]:
-    """Return X of ``most`` rows at random, in their order, and the number of all rows.
+    """Return X of ``most`` random rows, in order, and the number of all rows.
 
     Only these rows are ever in memory."""
     found: list[Any] = []

@@ -9,7 +9,7 @@ from .._data.files.paths import instead
 
 
 class Named(Protocol):
-    """What has named columns, and a label for messages."""
+    """Anything with named columns and a label for messages."""
 
     @property
     def label(self) -> str: ...
@@ -19,7 +19,7 @@ class Named(Protocol):
 
 
 def require_column(file: Named, option: str, name: str) -> str:
-    """Return the name of a column that an option asks for, or refuse it."""
+    """Return the name of a column that an option requests, or refuse it."""
     if name not in file.names:
         others = instead(name, file.names, "--delimiter")
         raise ValueError(f"{option}: {file.label} has no column {name!r}{others}")
@@ -27,7 +27,7 @@ def require_column(file: Named, option: str, name: str) -> str:
 
 
 def require_columns(file: Named, option: str, names: Sequence[str]) -> list[str]:
-    """Return the names of columns that an option asks for; "a,b" stands for a and b, unless it is a name."""
+    """Return the names of columns that an option requests; "a,b" stands for a and b, unless it is a name."""
     found: list[str] = []
     for name in names:
         parts = [part.strip() for part in name.split(",")]

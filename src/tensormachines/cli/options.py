@@ -29,7 +29,7 @@ class Command:
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """Return a parser of whole numbers within two limits, both included."""
+    """Return a parser of integers within two limits, both included."""
 
     def number(text: str) -> int:
         value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else least - 1

@@ -19,7 +19,7 @@ TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 
 
 def require_output(path: str, option: str = "-o") -> None:
-    """Refuse a file name whose ending is not that of a format we write."""
+    """Refuse a file name whose suffix belongs to no format that can be written."""
     known = (*TEXT_SUFFIXES, *PARQUET_SUFFIXES, *ARROW_SUFFIXES)
     if suffix(path) not in known:
         raise ValueError(
@@ -38,7 +38,7 @@ def write_text(path: str, text: str) -> None:
 
 @contextmanager
 def open_output(path: str | None, names: Sequence[str]) -> Iterator[Write]:
-    """Give a function that writes a block, a dict of columns; without a path, CSV to standard output."""
+    """Yield a function that writes a block, a dict of columns; without a path, CSV to standard output."""
     if path is None:
         if sys.stdout is None:
             raise ValueError("Standard output is closed: give a file with -o.")

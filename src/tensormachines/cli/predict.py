@@ -1,4 +1,4 @@
-"""`tensormachines predict`: one block of rows after the other, so that files of any size will do."""
+"""`tensormachines predict`: one block of rows at a time, so that files may have any size."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _require_intervals(model: Any, path: str) -> None:
 
 
 def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
-    """Return the columns of the file that go along, each once."""
+    """Return the columns of the file to copy to the output, each once."""
     from .model_rows import SparseRows
     from .named_columns import require_column
 
@@ -114,7 +114,7 @@ def _kept(rows: Any, options: argparse.Namespace) -> list[str]:
 
 
 def _names(model: Any, options: argparse.Namespace, targets: list[str]) -> list[str]:
-    """Return the names of the predictions, as the SQL of an exported model calls them."""
+    """Return the names of the predictions, as in the SQL of an exported model."""
     from .model_rows import has_labels, names_of_numbers
 
     if has_labels(model):

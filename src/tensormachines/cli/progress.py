@@ -37,7 +37,7 @@ class OneLine:
 
 @contextmanager
 def progress_of_a_fit() -> Iterator[int]:
-    """Show what a fit prints as progress, not as a result; give the ``verbose`` that it should have."""
+    """Show the output of a fit as progress, not as a result; yield the ``verbose`` for the fit."""
     if not sys.stderr.isatty():
         with redirect_stdout(sys.stderr):
             yield 0
@@ -52,7 +52,7 @@ def progress_of_a_fit() -> Iterator[int]:
 
 @contextmanager
 def counting_rows(shown: bool) -> Iterator[Counter]:
-    """Give a counter that shows the number of rows done."""
+    """Yield a counter that shows the number of rows done."""
     counter = Counter(OneLine() if shown and sys.stderr.isatty() else None)
     try:
         yield counter

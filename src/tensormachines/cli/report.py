@@ -55,7 +55,7 @@ def report(options: argparse.Namespace) -> int:
         target = f"{target} / {columns['exposure']}"
     found = find(model, rows, None, train, target=target, n_examples=N_EXAMPLES)
     name = os.path.basename(options.data)
-    warning = known.warning(name)  # which is known after the pass
+    warning = known.warning(name)  # known only after the pass
     write_text(options.output, page_of(found, options.title, name, warning))
     kilobytes = os.path.getsize(options.output) / 1000
     print(f"{options.output}: {kilobytes:.0f} kB, {found.n_given:,} rows of {options.data}")

@@ -94,7 +94,7 @@ def reproduce(options: argparse.Namespace) -> int:
             f"--report needs the lines of a run, and there is no lines.jsonl in {folder}: "
             "give the folder of the run with --output."
         )
-    if find_spec("matplotlib") is None:  # said now, not after the last fit
+    if find_spec("matplotlib") is None:  # report it now, not after the last fit
         raise ImportError(MATPLOTLIB_MISSING)
     if not options.report:
         run = Run(profile, folder, options.data, retry=options.retry, fail_fast=options.fail_fast)

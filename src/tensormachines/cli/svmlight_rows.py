@@ -41,7 +41,7 @@ class SvmlightRows(Source):
             raise nothing_left(self.holdout[0], self.given + self.held)
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
-        """Return numbers, or classes: whole numbers, or the names of other numbers."""
+        """Return numbers, or classes: integers, or the names of other numbers."""
         if not self._classes:
             return y
         whole = whole_numbers(y) if self._whole else None

@@ -1,4 +1,4 @@
-"""What the target of a fit holds: numbers or classes, how many, and how often."""
+"""Facts about the target of a fit: numbers or classes, how many, and how frequent."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .numbers import shown
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_CLASSES = 20  # always allowed; more need two rows per class on average
-ROWS_OF_A_CLASS = 5  # with fewer for each value, whole numbers do not look like classes
+ROWS_OF_A_CLASS = 5  # with fewer rows per value, integers do not look like classes
 MOST_VALUES = 10_000  # distinct target values counted in a streamed fit
 
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """What a target holds in the rows that have one.
+    """Facts about a target in the rows that have one.
 
-    ``totals`` has the number of rows of each value, unless there are too many; ``n_values`` is then at least
-    what it says. ``whole`` says that all are whole numbers or booleans."""
+    ``totals`` has the number of rows of each value, unless there are too many values; ``n_values`` is then a
+    lower bound. ``whole`` says that all values are integers or booleans."""
 
     n_rows: int
     text: bool
@@ -69,7 +69,7 @@ def target_facts(column: RawColumn, most: float = np.inf) -> TargetFacts:
 
 
 def decide_task(label: str, names: Sequence[str], facts: Sequence[TargetFacts], task: str | None) -> str:
-    """Decide whether to predict numbers or classes; refuse targets from which neither can be learnt."""
+    """Decide whether to predict numbers or classes; refuse targets from which neither can be learned."""
     n_rows = facts[0].n_rows
     if not n_rows:
         raise ValueError(f"{label}: the target {' '.join(names)} is missing in all rows.")
@@ -115,8 +115,8 @@ def show_target(
     n_rows: int,
     options: argparse.Namespace,
 ) -> None:
-    """Show what will be predicted, and say how to predict classes unless options have said the task."""
-    asked = options.task is not None or options.loss is not None  # which is that of a regression
+    """Show what will be predicted, and say how to predict classes unless options give the task."""
+    asked = options.task is not None or options.loss is not None  # a loss implies regression
     if n_rows > facts[0].n_rows:
         print(f"left out: {n_rows - facts[0].n_rows:,} rows without a target", file=sys.stderr)
     if task == REGRESSION:
@@ -157,5 +157,5 @@ def _share_of_rows(facts: TargetFacts) -> str:
 
 
 def _are_few(facts: TargetFacts) -> bool:
-    """Tell whether so few values could be classes."""
+    """Tell whether there are few enough values to be classes."""
     return facts.n_values <= min(MOST_CLASSES, facts.n_rows / ROWS_OF_A_CLASS)

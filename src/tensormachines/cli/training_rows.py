@@ -1,7 +1,7 @@
-"""What a model is fitted to: the rows of a file, their target and weights.
+"""The training data of a model: the rows of a file, their target and weights.
 
-A file is read into memory whole, or, if it is large, a block at a time: once to see what its columns hold,
-and then by the fit."""
+A file is read into memory as a whole, or, if it is large, a block at a time: once to learn the kinds of its
+columns, and then by the fit."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ LARGE = 200 * 2**20  # bytes of a file that is read a block at a time
 
 @dataclass(frozen=True)
 class Training:
-    """Rows to fit. ``X`` is a Frame, a sparse matrix, a Dask dataframe, or a source of blocks, which brings y
-    and weight.
+    """Training rows. ``X`` is a Frame, a sparse matrix, a Dask dataframe, or a source of blocks, which
+    provides y and weight.
 
-    ``target`` is None where the file has no names. ``known`` has the exposure and the offset, unless the rows
-    stream; ``known_columns`` are their names."""
+    ``target`` is None if the file has no names. ``known`` holds the exposure and the offset, unless the rows
+    are streamed; ``known_columns`` are their names."""
 
     X: Any
     y: Any
@@ -57,7 +57,7 @@ class Training:
     task: str
     n_rows: int
     file: Any = None
-    places: np.ndarray | None = None  # of the rows in the file, from 0 on; None where they stream
+    places: np.ndarray | None = None  # of the rows in the file, counted from 0; None if they are streamed
     known_columns: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, np.ndarray] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class Training:
         return replace(self, X=self.X[rows], y=y, weight=weight, n_rows=len(y), places=places, known=known)
 
     def sketch(self) -> RowSketch | None:
-        """Return what the model remembers of the rows, after the fit; None for rows without names."""
+        """Return what the model remembers of the rows after the fit; None for rows without names."""
         if isinstance(self.X, FileRows | SvmlightRows):
             return self.X.sketch
         if not isinstance(self.X, Frame):
@@ -94,7 +94,7 @@ class Training:
 def read_training(options: argparse.Namespace, stream: bool | None = False) -> Training:
     """Read all rows that have a target, and show on standard error what was read.
 
-    ``stream`` says whether to read a file a block at a time; None to do so if it is large."""
+    ``stream`` says whether to read a file a block at a time; None means to do so if it is large."""
     if is_svmlight(options.data):
         return _read_sparse(options, _is_large(options.data) if stream is None else stream)
     file = open_columns(options.data, options.delimiter, options.decimal, options.encoding)
@@ -108,7 +108,7 @@ def read_training(options: argparse.Namespace, stream: bool | None = False) -> T
 
 
 def chosen_columns(options: argparse.Namespace, file: Named) -> tuple[Chosen, dict[str, str]]:
-    """Return the columns that options ask for, and the kinds that they give to some of them."""
+    """Return the columns that options request, and the kinds that options give to some of them."""
     asked = partial(require_column, file)
     if not options.target:
         raise ValueError(
@@ -182,13 +182,14 @@ def _read_whole(
 def read_whole_file(file: ColumnFile, kinds: ColumnKinds, rows: int | None = None) -> Frame:
     """Read all rows of a file, ``rows`` of them at a time.
 
-    Numbers of earlier blocks have lost their text: if a column turns out to hold text, all is read again."""
+    Numbers of earlier blocks have lost their text, so if a column turns out to hold text, everything is read
+    again."""
     names = list(kinds.columns)
     frames: list[Frame] = []
     while True:
         for block in file.blocks(names, rows):
             frames.append(kinds.read(block))
-            if kinds.changed:  # the rest is read for its kinds alone
+            if kinds.changed:  # the rest is read only for its kinds
                 frames.clear()
         if not kinds.changed:
             break
@@ -205,7 +206,7 @@ def read_whole_file(file: ColumnFile, kinds: ColumnKinds, rows: int | None = Non
 
 
 def _labels(column: RawColumn) -> np.ndarray:
-    """Return classes as text, or as they are if they are whole numbers or booleans."""
+    """Return classes as text, or unchanged if they are integers or booleans."""
     if isinstance(column, Levels):
         return as_text(column)
     whole = whole_numbers(column)
@@ -213,7 +214,7 @@ def _labels(column: RawColumn) -> np.ndarray:
 
 
 def _weights(weight: np.ndarray, present: np.ndarray, file: ColumnFile) -> np.ndarray:
-    """Return the weights of the rows that are ``present``; the others may have any."""
+    """Return the weights of the rows that are ``present``; other rows may have any weight."""
     wrong = ~(weight >= 0) & present
     if wrong.any():
         row = Where(file.label).row(int(np.argmax(wrong)))

@@ -1,20 +1,21 @@
-"""The data sets of the paper, their relatives, and a generator in place of the private one.
+"""The data sets of the paper, related sets, and a generator that replaces the private one.
 
     data = load("forest")          # data.X_train, data.y_train, data.X_test, data.y_test
     data = unit_scaling(data)      # the paper's preprocessing
 
 `load` looks for a set in
 
-1. a folder: the argument ``folder``, or else the environment variable TENSORMACHINES_DATA. There it is a file
+1. a folder: the argument ``folder``, or else the environment variable TENSORMACHINES_DATA. The set is a file
    NAME.npz with the arrays X_train, y_train, X_test, y_test, of numbers of any type;
 2. the cache: TENSORMACHINES_CACHE, or else the usual place for caches of the platform, with files of the same
    form;
-3. the network: the original is downloaded, checked, split as in the paper where that split is known, and kept
+3. the network: the original is downloaded, checked, split as in the paper if that split is known, and kept
    in the cache.
 
-Files of the folder are checked by the sha256 of their arrays (`DataSet.sha256`), where it is known; downloads
-by the sha256 that their source publishes. Where none is published, rows, columns and labels are counted, and
-the sha256 of the first download is kept next to the file, so that later reads see the same content."""
+Files of the folder are checked by the sha256 of their arrays (`DataSet.sha256`), if it is known. Downloads
+are checked by the sha256 that their source publishes. If none is published, rows, columns and labels are
+counted, and the sha256 of the first download is stored next to the file, so that later reads see the same
+content."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def load(
     download: bool = True,
     verify: bool = True,
 ) -> Data:
-    """Load a data set; see the module for where it comes from.
+    """Load a data set; the module docstring says where it comes from.
 
     Parameters
     ----------
@@ -60,15 +61,15 @@ def load(
     folder : path, optional
         Folder of the .npz files; None for the environment variable TENSORMACHINES_DATA.
     rows, test_rows : int, optional
-        Number of rows to load; None for all, which for ebay_like is the number in Table 1. They are the first
-        of an order that is shuffled in the same way each time, as several of the files are sorted; if all
-        test rows are loaded, they keep the order of the file.
+        Number of rows to load; None for all rows, which for ebay_like is the number in Table 1. Rows are
+        always shuffled in the same way before the first ones are taken, because several of the files are
+        sorted. If all test rows are loaded, they keep the order of the file.
     progress : callable, optional
         Called with the number of bytes downloaded so far and in total (None if the server does not say).
     download : bool
         Whether the network may be used.
     verify : bool
-        Whether the content of a file must have the known checksum.
+        Whether to check the content of a file against the known checksum.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def load(
     Raises
     ------
     UnavailableError
-        If the set is not available: one line with the reason.
+        If the set is not available; the message is one line with the reason.
     """
     if name not in SETS:
         raise ValueError(f"name must be one of {sorted(SETS)}, got {name!r}.")

@@ -51,10 +51,10 @@ EBAY = "Yang and Gittens, Tensor machines for learning target-specific polynomia
 class DataSet:
     """Facts about a data set that are known before it is loaded.
 
-    ``paper_name`` is the set of the paper that this one is, or is a relative of. ``faithful`` says whether
-    errors on the file in the folder may be compared with the paper's figures. ``degree`` is q in Table 1.
-    ``sha256`` is that of the arrays in ``file`` (`tensormachines.datasets.content_digest`), None if no file
-    is known. ``note`` says how the set differs from the paper's."""
+    ``paper_name`` is the name of the same or the related set in the paper. ``faithful`` says whether errors
+    on the file in the folder may be compared with the paper's figures. ``degree`` is q in Table 1. ``sha256``
+    is the checksum of the arrays in ``file`` (`tensormachines.datasets.content_digest`), None if no file is
+    known. ``note`` says how the set differs from the one in the paper."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ class DataSet:
 
     @property
     def file(self) -> str:
-        """Name of its file in a folder; empty if there is none."""
+        """Return the name of its file in a folder; empty if there is none."""
         return {"ebay": "", "ebay_like": "", "indoor_heard": "indoor.npz"}.get(self.name, f"{self.name}.npz")
 
 

@@ -1,4 +1,4 @@
-"""Training and test rows of a data set, as methods take them."""
+"""Training and test rows of a data set, ready for the methods."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ NOT_HEARD, WEAKEST = 100, -104  # codes of the access points of Indoor
 class Data:
     """Training and test rows.
 
-    X is float32 and C-contiguous, or a csr_array if less than a tenth of the training entries is not 0. y is
-    float64 in regression, and int64 with -1 or +1 for two classes. ``faithful`` says whether errors may be
-    compared with the paper's figures, ``origin`` where the rows come from."""
+    X is float32 and C-contiguous, or a csr_array if less than a tenth of the training entries are non-zero. y
+    is float64 in regression, and int64 with -1 or +1 for two classes. ``faithful`` says whether errors may be
+    compared with the paper's figures, and ``origin`` says where the rows come from."""
 
     name: str
     X_train: Rows
@@ -40,7 +40,7 @@ class Data:
 
 
 def prepare(known: DataSet, arrays: Arrays, origin: Origin, rows: int | None, test_rows: int | None) -> Data:
-    """Shuffle the training rows, take as many as wanted, and convert all rows to the types of `Data`."""
+    """Shuffle the training rows, take the requested number, and convert all rows to the types of `Data`."""
     order = _shuffled(len(arrays["X_train"]))[:rows]
     test_order = _shuffled(len(arrays["X_test"]))[:test_rows] if test_rows else slice(None)
     as_sparse = bool(np.count_nonzero(arrays["X_train"]) < SPARSE_BELOW * arrays["X_train"].size)
@@ -49,16 +49,17 @@ def prepare(known: DataSet, arrays: Arrays, origin: Origin, rows: int | None, te
         _in_float32(X, as_sparse) for X in (arrays["X_train"][order], arrays["X_test"][test_order])
     )
     y_train, y_test = arrays["y_train"][order].astype(dtype), arrays["y_test"][test_order].astype(dtype)
-    # Downloads are the paper's own files: what is known about a file of the folder does not apply to them.
+    # Downloads are the paper's own files: facts about a file of the folder do not apply to them.
     faithful = known.faithful if origin == "folder" else known.name == known.paper_name
     return Data(known.name, X_train, y_train, X_test, y_test, faithful, origin)
 
 
 def heard_signals(indoor: Data) -> Data:
-    """Return Indoor with signals from 0: an access point not heard is 0, the weakest signal, -104 dBm, is 1.
+    """Return Indoor with signals from 0: an access point that is not heard is 0, and the weakest signal, -104
+    dBm, is 1.
 
-    Access points never heard in training are removed from the test rows: nothing can be learnt about them,
-    and they have no scale."""
+    Access points that are never heard in training are removed from the test rows: nothing can be learned
+    about them, and they have no scale."""
     train, test = (
         np.where(X == NOT_HEARD, 0.0, X - WEAKEST + 1).astype(np.float32)
         for X in (indoor.X_train, indoor.X_test)
@@ -70,7 +71,7 @@ def heard_signals(indoor: Data) -> Data:
 
 
 def unit_scaling(data: Data) -> Data:
-    """Apply the paper's preprocessing: columns of the training rows to unit Euclidean norm, then every row.
+    """Apply the paper's preprocessing: scale training columns, and then every row, to unit Euclidean norm.
 
     Zeros stay zeros. ``basis="unit"`` does the same inside a Tensor Machine; this is for other methods.
     """
@@ -90,7 +91,7 @@ def _scaled(basis: AffineBasis, X: Rows) -> Rows:
     if sparse.issparse(X):
         return sparse.csr_array(basis.lift(X).explicit())
     scaled = np.empty(X.shape, dtype=np.float32)
-    for start in range(0, len(X), ROWS_AT_ONCE):  # all at once, the largest X might not fit into memory twice
+    for start in range(0, len(X), ROWS_AT_ONCE):  # the largest X may not fit into memory twice
         rows = slice(start, start + ROWS_AT_ONCE)
         scaled[rows] = basis.lift(X[rows]).explicit()
     return scaled

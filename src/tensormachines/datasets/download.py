@@ -1,4 +1,4 @@
-"""Downloads: several tries, a checksum, and never half a file under the final name."""
+"""Downloads with several attempts, a checksum, and never half a file under the final name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._data.atomic_file import complete_or_not
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in total (None if unknown)
 
 TRIES = 3
-PAUSE = 2.0  # seconds before the second try, twice that before the third
+PAUSE = 2.0  # seconds before the second attempt, twice as long before the third
 TIMEOUT = 60.0
 AT_ONCE = 1 << 18
 FINAL_STATUSES = (400, 401, 403, 404, 405, 410, 451)
@@ -30,9 +30,9 @@ class DownloadError(RuntimeError):
 def fetch(
     urls: tuple[str, ...], path: Path, sha256: str | None = None, progress: Progress | None = None
 ) -> None:
-    """Download the first of ``urls`` that answers to ``path``, and note its sha256 in a file next to it.
+    """Download from the first working one of ``urls`` to ``path``, and write the sha256 to a file beside it.
 
-    An existing file is not downloaded again, but must have the checksum given here or noted at the first
+    An existing file is not downloaded again, but must have the given checksum, or the one of the first
     download."""
     if path.exists():
         _check(path, _file_digest(path), sha256 or noted_digest(path))
@@ -58,7 +58,7 @@ def noted_digest(path: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file and the note of its checksum."""
+    """Remove a file and its checksum file."""
     path.unlink(missing_ok=True)
     _note_path(path).unlink(missing_ok=True)
 

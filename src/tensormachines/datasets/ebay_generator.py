@@ -1,4 +1,4 @@
-"""A stand-in for the paper's private data: pairs of items of a search, and which was clicked first."""
+"""A substitute for the paper's private data: pairs of items of a search, and which item was clicked first."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ import numpy as np
 
 ITEM_COLUMNS = 239
 COLUMNS = 2 * ITEM_COLUMNS
-SEARCH_COLUMNS = 39  # those columns of an item that describe the search
+SEARCH_COLUMNS = 39  # columns of an item that describe the search
 TRAITS, WISHES = 30, 4
 PLEASING, WISHED, TOGETHER = 1.2, 0.6, 1.2  # weights of the three parts of an item's worth
 SATURATION = 3.0
 COLUMN_NOISE, CLICK_NOISE = 0.4, 0.55
-BLOCK = 1000  # rows drawn together: the first rows do not depend on the number of rows
+BLOCK = 1000  # rows drawn together, so that the first rows do not depend on the number of rows
 WORLD, TRAIN, TEST = range(3)  # streams of random numbers
 
 
 def ebay_like(
     rows: int = 500_000, test_rows: int = 100_000, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs of items and which of them was clicked first, in the shape of the paper's eBay data.
+    """Return pairs of items and which of them was clicked first, in the shape of the paper's eBay data.
 
-    The model, with all directions drawn at random once for a ``seed``:
+    The model, with all directions drawn at random once per ``seed``:
 
     - A search has 4 hidden *wishes* h, an item 30 hidden *traits* t: normal numbers, the traits with standard
       deviations 1, 1/sqrt(2), 1/sqrt(3) and so on.
     - An item is worth ``u = 3 tanh(v / 3)``, where
       ``v = 1.2 <a, t> + sum over k of g_k h_k (0.6 <b_k, t> + 1.2 <c_k, t> <d_k, t>)``: some of its traits
-      please everybody, others only those who wish for them, and some only together with another one. The
-      wishes count less and less: g is proportional to 1, 0.8, 0.64, 0.512, with norm 1.
+      please everybody, others only those who wish for them, and some only in combination with another trait.
+      Later wishes count less: g is proportional to 1, 0.8, 0.64, 0.512, with norm 1.
     - The label is +1 if the first item was clicked first: ``u_1 - u_2 + noise > 0``, with logistic noise.
     - A row shows the two items, 239 columns each, one item after the other: 200 are mixtures of its traits
-      and 39 of the wishes of the search, all with noise of their own and a mean between 0 and 0.5, as real
-      columns are not centred; a third of them are exponentials, like prices and counts.
+      and 39 are mixtures of the wishes of the search. All have independent noise and a mean between 0 and
+      0.5, because real columns are not centred; a third are exponentials, like prices and counts.
 
     So the best boundary is close to a polynomial of degree 3, of a wish and two traits, but not equal to one
-    (because of tanh, exponentials, and noise), and a Tensor Machine of rank 5 cannot represent it: two items
-    with 4 products each make 8 terms of degree 3, in addition to the 4 of degree 2. A linear model sees only
-    the first part. An oracle that knows the hidden numbers errs in 0.14 of the rows.
+    because of tanh, exponentials and noise. A Tensor Machine of rank 5 cannot represent it: two items with 4
+    products each make 8 terms of degree 3, in addition to the 4 terms of degree 2. A linear model sees only
+    the first part. An oracle that knows the hidden numbers has an error of 0.14.
 
-    The constants were chosen by a few fits, so that Tensor Machines of rank 5 and 800 random features err
-    about as often as the paper prints for the private data. So the set is no evidence for these two figures.
-    How errors and times change with the number of rows was not a goal, but was looked at for two numbers of
-    rows, and is weak evidence.
+    The constants were chosen by a few fits, so that the errors of Tensor Machines of rank 5 and of 800 random
+    features are close to those printed in the paper for the private data. So the set is no evidence for these
+    two figures. The change of errors and times with the number of rows was not a goal, but was examined for
+    two numbers of rows, and is weak evidence.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class _World:
     pleasing: np.ndarray
     wished: np.ndarray
     together: tuple[np.ndarray, np.ndarray]
-    importance: np.ndarray  # of the wishes
+    importance: np.ndarray  # importance of the wishes
     trait_mixture: np.ndarray  # (TRAITS, columns)
     wish_mixture: np.ndarray  # (WISHES, columns)
     means: np.ndarray

@@ -1,4 +1,4 @@
-"""Invented flats and their rents: an example with categories, booleans, missing values and interactions."""
+"""Synthetic flats and their rents: an example with categories, booleans, missing values and interactions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ CONDITIONS = ["needs work", "fair", "good", "renovated"]
 def flats(n_rows: int, seed: int) -> dict[str, list[Any]]:
     """Return columns by name, as in a CSV file: an empty string is missing.
 
-    The price of a square metre depends on district and condition together; a balcony is worth more on high
-    floors, and high floors are worth more with a lift, and less without."""
+    The price per square metre depends on the combination of district and condition. A balcony is worth more
+    on high floors, and high floors are worth more with a lift and less without one."""
     rng = np.random.default_rng(seed)
     district = rng.choice(list(DISTRICTS), n_rows, p=[0.12, 0.15, 0.2, 0.25, 0.16, 0.12])
     size = np.round(np.clip(rng.gamma(7.0, 10.0, n_rows), 18, 180), 1)

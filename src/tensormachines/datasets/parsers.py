@@ -19,7 +19,7 @@ Arrays: TypeAlias = dict[str, np.ndarray]  # X_train, y_train, X_test, y_test
 UCI = "https://archive.ics.uci.edu/static/public"
 OLD_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
-SPLIT_SEED = 20150407  # of random splits: those of the paper are not published
+SPLIT_SEED = 20150407  # for random splits: the splits of the paper are not published
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Remote:
 class Original:
     """The files of a set, and how to read them.
 
-    ``read`` returns X_train, y_train, X_test and y_test if the source has that split, otherwise X and y, of
-    which ``split`` says which rows are for training: the first ones or random ones.
+    ``read`` returns X_train, y_train, X_test and y_test if the source is split, and otherwise X and y;
+    ``split`` then says whether the first rows or random rows are for training.
     """
 
     remotes: tuple[Remote, ...]
@@ -45,11 +45,11 @@ class Original:
 
 
 class FormatError(ValueError):
-    """A file is not what its format promises."""
+    """A file does not have its expected format."""
 
 
 def parse(original: Original, paths: list[Path], rows: int, test_rows: int) -> Arrays:
-    """Read the files of an original, and split them into training and test rows where they are not yet."""
+    """Read the files of an original, and split them into training and test rows if they are not yet split."""
     arrays = original.read(paths)
     if original.split != "published":
         X, y = arrays
@@ -76,33 +76,33 @@ def read_indoor(paths: list[Path]) -> tuple[np.ndarray, ...]:
 
 
 def read_year(paths: list[Path]) -> tuple[np.ndarray, ...]:
-    """Read the year, then 90 columns; with the first rows for training no artist is in both parts."""
+    """Read the year, then 90 columns. If the first rows are for training, no artist is in both parts."""
     numbers = _numbers(paths[0], "YearPredictionMSD.txt")
     return numbers[:, 1:], numbers[:, 0]
 
 
 def read_slice(paths: list[Path]) -> tuple[np.ndarray, ...]:
-    """Read the number of the patient, which is left out, 384 columns, and the position in the body."""
+    """Read the patient number, which is dropped, 384 columns, and the position in the body."""
     numbers = _numbers(paths[0], "slice_localization_data.csv", skiprows=1)
     return numbers[:, 1:-1], numbers[:, -1]
 
 
 def read_buzz(paths: list[Path]) -> tuple[np.ndarray, ...]:
-    """Read 77 columns and the number of discussions to come."""
+    """Read 77 columns and the number of future discussions."""
     numbers = _numbers(paths[0], "Twitter.data")
     return numbers[:, :-1], numbers[:, -1]
 
 
 def read_forest(paths: list[Path]) -> tuple[np.ndarray, ...]:
-    """Read 54 columns and the type of the forest, 1 to 7: 2 against the rest."""
+    """Read 54 columns and the forest type, 1 to 7; the target is type 2 against the rest."""
     numbers = _numbers(paths[0], "covtype.data", dtype=np.int16)
     return numbers[:, :-1], np.where(numbers[:, -1] == 2, 1, -1)
 
 
 def read_gisette(paths: list[Path]) -> tuple[np.ndarray, ...]:
-    """Read 5,000 columns and the labels, of the challenge's training and validation rows.
+    """Read 5,000 columns and the labels of the challenge's training and validation rows.
 
-    The labels of its test rows were never published.
+    The labels of the test rows were never published.
     """
     X_train, y_train, X_test, y_test = (
         _numbers(paths[0], f"gisette_{part}.{kind}", separator=None, dtype=np.int16)
@@ -118,7 +118,7 @@ def read_adult(paths: list[Path]) -> tuple[np.ndarray, ...]:
 
 
 def read_cod_rna(paths: list[Path]) -> tuple[np.ndarray, ...]:
-    """Read LIBSVM's cod-rna, and for the tests cod-rna.r: of its three files the one with 157,413 rows."""
+    """Read LIBSVM's cod-rna, and cod-rna.r for testing: the one of its three files with 157,413 rows."""
     return _svmlight_pair(paths, 8, 8)
 
 
@@ -184,7 +184,7 @@ ORIGINALS: dict[str, Original] = {
 def _numbers(
     path: Path, member: str, *, separator: str | None = ",", dtype: Any = np.float64, skiprows: int = 0
 ) -> np.ndarray:
-    """Read the numbers of a text file, compressed or not, or of the member of that name in an archive."""
+    """Read the numbers of a text file, compressed or not, or of the archive member with this name."""
     if path.stat().st_size == 0:
         raise FormatError("the file is empty")
     with path.open("rb") as file:
@@ -195,7 +195,7 @@ def _numbers(
 
 
 def _find(file: IO[bytes], member: str) -> IO[bytes] | None:
-    """Return a stream of the member of that name, also from archives in archives; None if there is none.
+    """Return a stream of the member with this name, also from nested archives; None if there is none.
 
     A file that is not an archive is taken to be the member itself.
     """

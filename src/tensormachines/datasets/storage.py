@@ -23,7 +23,7 @@ ARRAYS = ("X_train", "y_train", "X_test", "y_test")
 
 
 class UnavailableError(RuntimeError):
-    """A set is not available; the message is one line that says why, and what to do."""
+    """A set is not available; the message is one line that says why and what to do."""
 
 
 def find_arrays(
@@ -68,7 +68,7 @@ def is_at_hand(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return TENSORMACHINES_CACHE, or the usual place of the platform."""
+    """Return TENSORMACHINES_CACHE, or the usual cache folder of the platform."""
     if chosen := os.environ.get("TENSORMACHINES_CACHE"):
         return Path(chosen)
     if chosen := os.environ.get("XDG_CACHE_HOME"):

@@ -1,4 +1,4 @@
-"""The candidates of a search: all combinations of settings, as places of a grid."""
+"""Candidates of a search: all combinations of settings, as points of a grid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of
 
 
 def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[dict[str, Any]]:
-    """Return the candidates of a search in order of their size: of equally good ones the first is chosen."""
+    """Return the candidates of a search in order of size; among equally good ones the first is chosen."""
     longest = SOLVERS[search.solver].max_iter
     usual = (longest // 3, longest, 3 * longest) if search.solver == "adam" else (longest,)
     values = {
@@ -47,7 +47,7 @@ def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[
         )
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
-    # A linear model has no rank; only splines, and no other losses of numbers, have a trend: once is enough.
+    # A linear model has no rank, and other bases and losses have no trend: trying one value is enough.
     trend = search.loss in ("squared_error", "log_loss") and search.monotonic_cst is None
     most = highest_degree(search.interaction_cst) or max(values["degrees"])
     return [
@@ -60,7 +60,7 @@ def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[
 
 
 class Grid:
-    """Candidates by their places in a grid: the step of each parameter that they have."""
+    """Candidates as points of a grid: for each candidate, the index of its value for every parameter."""
 
     def __init__(self, candidates: Sequence[dict[str, Any]], usual_rank: int, usual_alpha: float):
         self.candidates = candidates
@@ -101,9 +101,9 @@ class Grid:
         ]
 
     def neighbours(self) -> dict[int, list[int]]:
-        """Return for each candidate those that differ by one step in one parameter.
+        """Return for each candidate the ones that differ by one step in one parameter.
 
-        First come the steps that few rows have no use for, but more rows may have.
+        Steps that do not help on few rows, but may help on more rows, come first.
         """
         numbers = {place: number for number, place in enumerate(self.places)}
         moves = [(list(self.steps).index(name), step) for name, step in product(self.steps, (-1, 1))]
@@ -111,7 +111,7 @@ class Grid:
             (list(self.steps).index(name), step)
             for name, step in (("alpha", -1), ("degree", 1), ("relevance", 1), ("roughness", 1), ("trend", 1))
         ]
-        longer = (list(self.steps).index("max_iter"), 1)  # last: makes all that follow more expensive
+        longer = (list(self.steps).index("max_iter"), 1)  # last: makes later candidates more expensive
         moves.sort(key=lambda move: (move == longer, first.index(move) if move in first else len(first)))
 
         def around(place: tuple[int, ...]) -> list[int]:
@@ -128,18 +128,18 @@ def _in_order(values: set[Any]) -> list[Any]:
 
 
 def group_of(estimator: PolynomialModel) -> tuple[Any, ...]:
-    """Return what candidates that can be fitted together have in common."""
+    """Return the settings that candidates must have in common to be fitted together."""
     of_rows = estimator.basis, estimator.roughness, estimator.relevance, estimator.trend
     return *of_rows, estimator.degree, estimator.rank, estimator._max_iter()
 
 
 def cost_of(estimator: PolynomialModel) -> float:
-    """Return the cost of a fit: the number of projections times that of iterations."""
+    """Return the cost of a fit: the number of projections times the number of iterations."""
     return (1 + int(estimator.rank) * sum(range(2, int(estimator.degree) + 1))) * estimator._max_iter()
 
 
 def on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:
-    """Return the estimator with the penalty and the iterations that it has on a rung."""
+    """Return the estimator with the penalty and the number of iterations for a rung."""
     settings = estimator.get_params(deep=False)
     settings |= {
         "alpha": estimator.alpha / rung.rows**ALPHA_POWER,
@@ -150,7 +150,7 @@ def on_rung(estimator: PolynomialModel, rung: Rung) -> PolynomialModel:
 
 
 def for_more_rows(estimator: PolynomialModel, growth: float) -> PolynomialModel:
-    """Return the estimator for ``growth`` times the rows that it was tried on: with a smaller penalty."""
+    """Return the estimator with a smaller penalty, for ``growth`` times as many rows as it was tried on."""
     if isinstance(estimator.alpha, str) or growth == 1:
         return estimator
     return type(estimator)(

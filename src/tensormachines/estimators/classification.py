@@ -149,7 +149,7 @@ class Classification(ClassifierMixin, PolynomialModel):
     def _open_labels(
         self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None
     ) -> tuple[TrainingRows, Target]:
-        """Do the same for several labels of each row."""
+        """Do the same as `_open` for multilabel targets."""
         refuse_class_weight(self.class_weight)
         X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
         targets = as_columns(y)
@@ -171,19 +171,19 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, which need not be kept.
+        """Learn from one more block of rows, which the caller need not keep.
 
-        The first block sets the basis, and should look like those to come; a few thousand rows per block work
-        well. The objective is the mean over the last 30 blocks; blocks that are gone count by a quadratic
-        model of them. After `fit`, learning continues from the fitted model. The settings of the solver
-        (solver, max_iter, tol, n_restarts) are ignored.
+        The first block determines the basis, so it should resemble later blocks; a few thousand rows per
+        block work well. The objective is the mean over the last 30 blocks; each past block is represented by
+        a quadratic model of its loss. After `fit`, learning continues from the fitted model. The solver
+        settings (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), optional
-            All labels that will ever come. Required in the first call.
+            All labels that will ever occur. Required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
         """
         with fit_scope(self):
@@ -220,7 +220,7 @@ class Classification(ClassifierMixin, PolynomialModel):
     def _factors_of_rows(
         self, weight: np.ndarray | None, labels: np.ndarray, numbers: np.ndarray
     ) -> np.ndarray | None:
-        """Return the weights of the classes of some rows; None if they have none."""
+        """Return the class weight of each of some rows; None if there are no class weights."""
         if self.class_weight is None:
             return None
         return self._class_factors(labels, np.bincount(numbers, weights=weight, minlength=len(labels)))
@@ -238,8 +238,8 @@ class Classification(ClassifierMixin, PolynomialModel):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return log-odds of the second class, (n_samples,).
 
-        With more than two classes, return the outputs of all classes, (n_samples, n_classes); with several
-        labels of a row, the log-odds of each, (n_samples, n_labels).
+        With more than two classes, return the outputs of all classes, (n_samples, n_classes). With multilabel
+        targets, return the log-odds of each label, (n_samples, n_labels).
         """
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
@@ -248,12 +248,12 @@ class Classification(ClassifierMixin, PolynomialModel):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict probabilities, (n_samples, n_classes) in the order of ``classes_``.
 
-        With several labels of a row, predict the probability of each, (n_samples, n_labels).
+        With multilabel targets, predict the probability of each label, (n_samples, n_labels).
         """
         return self._predictions(self._outputs(X))
 
     def _predictions(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the probabilities that outputs (rows, n_outputs) stand for."""
+        """Return the probabilities for outputs (rows, n_outputs)."""
         if self._target_link == "sigmoid":
             return expit(outputs)
         if outputs.shape[1] > 1:
@@ -272,23 +272,24 @@ class Classification(ClassifierMixin, PolynomialModel):
 
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
-        """Predict labels, (n_samples,); several labels of a row are 0 and 1, (n_samples, n_labels)."""
+        """Predict labels, (n_samples,), or a matrix of 0 and 1 for multilabel targets,
+        (n_samples, n_labels)."""
         return self._labels(self._outputs(X))
 
     def _labels(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the labels that outputs (rows, n_outputs) stand for."""
+        """Return the labels for outputs (rows, n_outputs)."""
         if self._target_link == "sigmoid":
             return (outputs > 0).astype(np.int64)
         two = outputs.shape[1] == 1
         return self.classes_[(outputs[:, 0] > 0).astype(np.intp) if two else outputs.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted; of several labels, all of them.
+        """Return the accuracy: the share of rows with a correct label, or with all labels correct.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Or a Dask collection, or a source of blocks, which brings its own targets and weights.
+            Or a Dask collection, or a source of blocks, which provides its own targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
         sample_weight : array-like of shape (n_samples,), optional
         """
@@ -315,7 +316,7 @@ def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numbers_of(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the number of each label of y among known ones."""
+    """Return the index of each label of y among the known labels."""
     known = {label: number for number, label in enumerate(labels.tolist())}
     found, inverse = np.unique(y, return_inverse=True)
     unknown = [label for label in found.tolist() if label not in known]
@@ -327,7 +328,7 @@ def numbers_of(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
 def by_class(
     numbers: np.ndarray, factors: np.ndarray | None, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return targets, the numbers of classes, and weights times those of the classes."""
+    """Return the targets (class indices), and the sample weights times the class weights."""
     targets = numbers[:, None].astype(np.float64)
     if factors is None:
         return targets, weight
@@ -337,14 +338,14 @@ def by_class(
 def as_numbers(
     labels: np.ndarray, factors: np.ndarray | None, y: np.ndarray, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the same for labels y."""
+    """Return the targets and weights of `by_class`, given labels y."""
     return by_class(numbers_of(labels, y), factors, weight)
 
 
 @own_names
 class TensorMachineClassifier(Classification):
     __doc__ = documentation(
-        "Classification by a Tensor Machine with learnt polynomial features (logistic or multinomial loss).",
+        "Classification by a Tensor Machine with learned polynomial features (logistic or multinomial loss).",
         """
         >>> from sklearn.datasets import load_iris
         >>> from tensormachines import TensorMachineClassifier

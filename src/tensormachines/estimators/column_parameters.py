@@ -1,6 +1,6 @@
-"""Parameters that name columns of X: categories, columns that may meet in a term, monotonic effects, periods.
+"""Parameters that name columns of X: categories, interactions, monotonic effects and periods.
 
-But for periods, their names and meanings are those of scikit-learn's HistGradientBoosting."""
+Except for periods, names and meanings are those of scikit-learn's HistGradientBoosting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Names = Sequence[str] | None
 
 
 class Periods(HasMethods):
-    """The constraint of ``periodic_features``, a dict; scikit-learn's messages name it by its text."""
+    """The constraint of ``periodic_features``, a dict; scikit-learn's messages show its text."""
 
     def __init__(self) -> None:
         super().__init__("items")
@@ -49,12 +49,12 @@ HIGHEST_DEGREES = {"pairwise": 2, "no_interactions": 1}
 
 
 def highest_degree(interaction_cst: Any) -> int | None:
-    """Return the largest degree that is allowed; None if any is."""
+    """Return the largest allowed degree; None if any degree is allowed."""
     return HIGHEST_DEGREES.get(interaction_cst) if isinstance(interaction_cst, str) else None
 
 
 def allowed_degree(degree: int | str, interaction_cst: Any) -> int | str:
-    """Return the degree of a model or "auto"; with words for interaction_cst, "auto" is what they allow."""
+    """Return the degree of a model or "auto"; if interaction_cst is a string, it determines "auto"."""
     most = highest_degree(interaction_cst)
     if isinstance(degree, str):
         return degree if most is None else most
@@ -67,7 +67,7 @@ def allowed_degree(degree: int | str, interaction_cst: Any) -> int | str:
 
 
 def check_constraints(model: Any) -> None:
-    """Refuse settings with which the constraints of an estimator could not be met."""
+    """Refuse settings that are incompatible with the constraints of an estimator."""
     for name, solvers in ALLOWED_SOLVERS.items():
         if getattr(model, name) is None:
             continue
@@ -87,7 +87,7 @@ def check_constraints(model: Any) -> None:
 
 
 def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> list[str | None] | None:
-    """Return "category" for each column that was declared one, None for the others; None if none was."""
+    """Return "category" for each declared category and None for other columns; None if none is declared."""
     if categorical_features is None or isinstance(categorical_features, str):
         return None
     given = list(categorical_features)
@@ -102,7 +102,7 @@ def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> l
 
 
 def refuse_other_categories(model: Any, X: Any) -> None:
-    """Refuse categorical_features of rows that are not in memory, whose sources know their categories."""
+    """Refuse categorical_features for rows that are not in memory: their sources know the categories."""
     declared = model.categorical_features
     if declared is None or isinstance(declared, str) or not (isinstance(X, Source) or is_on_dask(X)):
         return
@@ -113,12 +113,12 @@ def refuse_other_categories(model: Any, X: Any) -> None:
 
 
 def n_meetings(interaction_cst: Any, n_columns: int, names: Names) -> int:
-    """Return how many sets of columns may meet: each needs a term."""
+    """Return the number of sets of columns that may interact: each needs a term."""
     return len(_meetings(interaction_cst, n_columns, names) or [None])
 
 
 def periods_of(estimator: Any, training: TrainingRows, sample: TrainingSample | None) -> dict[int, float]:
-    """Return the periods of encoded columns, which there is a sample of if they become splines."""
+    """Return the periods of encoded columns; if these become splines, there is a ``sample`` of them."""
     given = estimator.periodic_features
     if not given:
         return {}
@@ -171,9 +171,10 @@ def constraints_of(estimator: Any, training: TrainingRows) -> Constraints | None
 def find_constraints(
     interaction_cst: Any, monotonic_cst: Any, sources: Sequence[int], names: Names
 ) -> Constraints | None:
-    """Return the constraints in numbers of encoded columns; None if there are none.
+    """Return the constraints by index of encoded column; None if there are none.
 
-    ``sources`` are the columns of X that these come from: a date has several, and no direction."""
+    ``sources`` are the columns of X that encoded columns come from. A date has several, and cannot be
+    monotonic."""
     n_columns = max(sources, default=-1) + 1
     signs = _signs(monotonic_cst, n_columns, names)
     meetings = _meetings(interaction_cst, n_columns, names)
@@ -222,16 +223,16 @@ def _signs(monotonic_cst: Any, n_columns: int, names: Names) -> tuple[int, ...]:
 
 
 def _meetings(interaction_cst: Any, n_columns: int, names: Names) -> tuple[frozenset[int], ...] | None:
-    """Return the sets of columns that may meet; columns in no set form one more, as in scikit-learn."""
+    """Return the sets of columns that may interact; columns in no set form one more, as in scikit-learn."""
     if interaction_cst is None or isinstance(interaction_cst, str):
-        return None  # the degree says it
+        return None  # the degree expresses the constraint
     sets = _sets(interaction_cst, n_columns, names)
     rest = frozenset(range(n_columns)).difference(*sets)
     return tuple(dict.fromkeys([each for each in [*sets, rest] if each]))
 
 
 def _sets(interaction_cst: Any, n_columns: int, names: Names) -> list[frozenset[int]]:
-    """Return the sets of columns that are given; none if there are only words, or nothing."""
+    """Return the sets of columns given by the user; none if interaction_cst is a string or None."""
     if interaction_cst is None or isinstance(interaction_cst, str):
         return []
     for columns in interaction_cst:
@@ -241,7 +242,7 @@ def _sets(interaction_cst: Any, n_columns: int, names: Names) -> list[frozenset[
 
 
 def _numbers(columns: Iterable[Any], n_columns: int, names: Names, parameter: str) -> list[int]:
-    """Return the numbers of columns that are given by number or by name."""
+    """Return the indices of columns that are given by index or by name."""
     numbers = []
     for column in columns:
         if isinstance(column, str):

@@ -15,7 +15,7 @@ from .halving import Rung, Trial
 def cv_results(
     candidates: list[dict[str, Any]], trials: list[Trial], rungs: list[Rung], n_rows: int, n_splits: int
 ) -> dict[str, Any]:
-    """Return the table of all trials; ``n_rows`` are the training rows of the smallest fold."""
+    """Return the table of all trials; ``n_rows`` is the number of training rows in the smallest fold."""
     tried = [candidates[trial.candidate] for trial in trials]
     means = np.array([trial.score for trial in trials])
     iterations = [
@@ -50,7 +50,7 @@ def cv_results(
 
 
 def _ranks(trials: list[Trial], means: np.ndarray, rungs: np.ndarray) -> np.ndarray:
-    """Rank the trials; as in scikit-learn, a trial ranks before all of the rungs below it."""
+    """Rank the trials; as in scikit-learn, a trial ranks before all trials on lower rungs."""
     order = np.lexsort([-means, -rungs])
     keys = np.empty(len(trials))
     keys[order] = np.cumsum([1, *(_differ(trials[a], trials[b]) for a, b in pairwise(order))])

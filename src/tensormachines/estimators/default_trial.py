@@ -1,6 +1,6 @@
-"""The default settings as one more candidate of a search: so its result is no worse on the rows to score on.
+"""The default settings as one more candidate of a search, so that the search scores no worse than they do.
 
-The race of a default fit chooses penalty, degree and weights of columns itself, in finer steps than a
+The race of a default fit chooses the penalty, degree and column weights itself, in finer steps than a
 grid."""
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .polynomial_model import PolynomialModel
 
 GRID = ("degrees", "ranks", "alphas", "bases", "relevances", "roughnesses", "trends", "max_iters", "solver")
 AUTO = ("basis", "relevance", "trend", "degree", "rank", "alpha")
-COST = 5  # of a default fit, in fits of the usual candidate, which has a third of the iterations
+COST = 5  # of a default fit, in fits of the usual candidate (which has a third of the iterations)
 SHARE = 1 / 4  # of the time budget, after which no further split is begun: each candidate needs as many
 
 
 def has_usual_grid(search: Any) -> bool:
-    """Tell whether the user leaves all candidates to a search."""
+    """Tell whether the user lets the search choose all candidates."""
     usual = signature(type(search).__init__).parameters
     return all(getattr(search, name) is usual[name].default for name in GRID)
 
@@ -45,15 +45,15 @@ def try_default(
 ) -> tuple[list[Trial], dict[str, bool]]:
     """Return a trial of default settings on the last rung, and whether its models have a trend and jumps.
 
-    There is none if a fit failed, or if there is no time at all. If a share of the time is too little for all
-    splits, the trial has the first of them. The number of its candidate is 0."""
+    There is no trial if a fit failed or if there is no time at all. If SHARE of the time is too short for all
+    splits, the trial has only the first splits. The index of its candidate is 0."""
     last = len(rungs) - 1
     some = folds[: rungs[last].n_splits(len(folds))]
     deadline = Deadline(budget.deadline([]), budget.clock)
     scores, fit_seconds, score_seconds = (np.full(len(some), np.nan) for _ in range(3))
     outputs, trends, jumps = [], [], []
     latest = budget.began + SHARE * (budget.end - budget.began)
-    longest = 0.0  # of a split, by the clock of the budget
+    longest = 0.0  # seconds of a split, by the clock of the budget
     for s, fold in enumerate(some):
         of_split = budget.clock()
         if s and of_split + longest > latest:

@@ -21,8 +21,8 @@ from .polynomial_model import PolynomialModel
 ROUNDS = 12
 MOST_DISTINCT = 4
 BEST = 24  # candidates that are considered
-LEAST_GAIN = 1e-4  # share of the loss by which a round must lower it
-SCALES = -np.log(1.5), np.log(1.5)  # a few rows without errors would call for any scale
+LEAST_GAIN = 1e-4  # relative amount by which a round must lower the loss
+SCALES = -np.log(1.5), np.log(1.5)  # bounds: without errors on a few rows, the scale would have no limit
 
 Outputs = Sequence[np.ndarray]  # of one candidate, one array per split
 Loss = Callable[[Outputs], float]
@@ -31,10 +31,10 @@ Loss = Callable[[Outputs], float]
 def members_of(
     trials: Sequence[Trial], best: int, candidates: Sequence[Mapping[str, Any]], loss: Loss
 ) -> tuple[dict[int, float], Outputs]:
-    """Return the weights of the candidates whose mean is the model, the leader first, and the mean of their
-    outputs for held-out rows.
+    """Return the weights of the candidates to average, the leader first, and their mean outputs on held-out
+    rows.
 
-    They are chosen by the loss of these rows, and all have the basis of the leader, which has the trial
+    Candidates are chosen by their loss on these rows. All have the basis of the leader, whose trial is
     ``best``."""
     leader = trials[best].candidate
     usable = [
@@ -54,7 +54,7 @@ def members_of(
 def choose(
     outputs: Mapping[int, Outputs], scores: Mapping[int, float], first: int, loss: Loss
 ) -> dict[int, float]:
-    """Return the weights of the candidates in the mean, which begins with the candidate ``first``."""
+    """Return the weights of the candidates in the mean, starting from the candidate ``first``."""
     best = sorted(outputs, key=lambda candidate: -scores[candidate])[:BEST]
     counts = {first: 1}
     total = list(outputs[first])
@@ -78,9 +78,9 @@ def mean_outputs(outputs: Mapping[int, Outputs], weights: Mapping[int, float]) -
 
 
 def best_scale(outputs: Outputs, loss: Loss) -> float:
-    """Return the factor of the outputs that calibrates them: the inverse of their temperature.
+    """Return the factor that calibrates the outputs: the inverse of their temperature.
 
-    Its logarithm is rounded, as further digits depend on the rounding of the outputs."""
+    The logarithm of the factor is rounded, because further digits depend on the rounding of the outputs."""
     found = minimize_scalar(
         lambda logarithm: loss([np.exp(logarithm) * each for each in outputs]),
         bounds=SCALES,
@@ -99,7 +99,7 @@ def refit(
 ) -> tuple[dict[int, PolynomialModel], list[str]]:
     """Fit candidates to all rows (X, y, weight), the leader first and then as many as there is time for.
 
-    They have about ``n_members`` in all. Return those that are fitted, and warnings."""
+    Together they have about ``n_members`` members. Return the fitted candidates, and warnings."""
     models: dict[int, PolynomialModel] = {}
     messages: list[str] = []
     for candidate, model in estimators.items():
@@ -123,8 +123,8 @@ def joined(
     scale: float,
     candidates: Sequence[Mapping[str, Any]],
 ) -> tuple[PolynomialModel, list[dict[str, Any]]]:
-    """Return the weighted mean of fitted candidates, the leader first, times ``scale``; and the settings of
-    each, as fitted, with its weight. There may have been no time for some of the candidates."""
+    """Return the weighted mean of fitted candidates, the leader first, times ``scale``, and the settings of
+    each, as fitted, with its weight. Some candidates may be missing for lack of time."""
     share = sum(weights[candidate] for candidate in models)
     scaled = {candidate: scale * weights[candidate] / share for candidate in models}
     first, *_ = fitted = list(models.values())
@@ -134,9 +134,9 @@ def joined(
 
 
 def join(first: PolynomialModel, models: Sequence[PolynomialModel], weights: Sequence[float]) -> None:
-    """Make the outputs of the first model the weighted sum of those of models in the same basis.
+    """Replace the outputs of the first model by the weighted sum over models in the same basis.
 
-    The importance of a column is then the weighted mean of that in the models."""
+    The importance of a column becomes its weighted mean over the models."""
     machines = [model._machine for model in models]
     layout, params = weighted_sum([(each.layout, each.params) for each in machines], weights)
     facts = ("_mean_outputs", *(["_mean_parts"] if hasattr(first, "_mean_parts") else []))

@@ -1,4 +1,4 @@
-"""A transformer that returns the learnt features of a Tensor Machine."""
+"""A transformer that returns the learned features of a Tensor Machine."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from .own_names import own_names
 from .polynomial_model import PolynomialModel
 from .sklearn_private import Interval, StrOptions, check_feature_names_in
 
-MOST_NAMED = 3  # columns in the name of a term
-SMALLEST_NAMED = 0.05  # share of the columns that a name mentions, and of all that it does not
+MOST_NAMED = 3  # maximum number of columns in the name of a term
+SMALLEST_NAMED = 0.05  # smallest share of a column in a name, and of all others together for "more"
 
 
 @own_names
@@ -173,7 +173,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
 
     @lazy_on_dask
     def transform(self, X: Any) -> np.ndarray:
-        """Return the learnt features of new rows, by output, degree and rank.
+        """Return the learned features of new rows, ordered by output, degree and rank.
 
         The shape is (n_samples, n_outputs * (degree - 1) * rank).
         """
@@ -183,7 +183,7 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
         """Return names such as "degree2_term1(area & floor)", preceded by the output or class if there are
         several.
 
-        In brackets are the columns of X with the largest factors in the term, up to three; "more" stands for
+        In brackets are up to three columns of X with the largest factors in the term; "more" stands for
         others that are not negligible."""
         check_is_fitted(self)
         columns = list(map(str, check_feature_names_in(self, input_features)))
@@ -199,8 +199,8 @@ class TensorMachineFeatures(TransformerMixin, PolynomialModel):
 
 
 def column_shares_of_terms(machine: Machine) -> np.ndarray:
-    """Return the shares of the columns of X in the squared norms of the factors of each term, by set, degree
-    and rank: (n_sets * n_terms, n_columns).
+    """Return each column's share of the squared norms of the factors of each term, ordered by set, degree and
+    rank: (n_sets * n_terms, n_columns).
     """
     layout, basis = machine.layout, machine.basis
     of_column = np.equal.outer(basis.groups, np.arange(basis.n_columns)).astype(np.float64)

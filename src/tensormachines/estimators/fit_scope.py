@@ -1,4 +1,4 @@
-"""What surrounds a fit: a failed one changes nothing, BLAS has no more threads than ``n_jobs`` allows, and
+"""The context of a fit: a failed fit changes nothing, BLAS uses no more threads than ``n_jobs`` allows, and
 scikit-learn's callbacks (1.9 and later) are called."""
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .sklearn_private import callback_context, has_callbacks
 def fit_scope(estimator: Any) -> Iterator[None]:
     """Undo all changes to an estimator if the block fails; limit the threads of BLAS to its ``n_jobs``.
 
-    Small products wake threads of BLAS that wait by spinning: on a machine with other work, they took twenty
-    times the CPU time of the fit itself."""
+    Small products wake BLAS threads, which then wait by spinning. On a busy machine, these took twenty times
+    the CPU time of the fit itself."""
     libraries = _libraries()
     most = max((library["num_threads"] for library in libraries.info()), default=1)  # never more than before
     with all_or_nothing(estimator), libraries.limit(limits=min(most, effective_n_jobs(estimator.n_jobs))):
@@ -29,7 +29,7 @@ def fit_scope(estimator: Any) -> Iterator[None]:
 
 @cache
 def _libraries() -> Any:
-    """Return the BLAS libraries of this process; looking for them takes as long as a small fit."""
+    """Return the BLAS libraries of this process, once: finding them takes as long as a small fit."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -40,7 +40,7 @@ def all_or_nothing(estimator: BaseEstimator) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        # scikit-learn tears its callbacks down afterwards, and needs what it set for them.
+        # scikit-learn tears down its callbacks afterwards, and needs the attributes it set for them.
         callbacks = {name: value for name, value in vars(estimator).items() if "callback" in name}
         vars(estimator).clear()
         vars(estimator).update(before | callbacks)
@@ -65,7 +65,7 @@ class FitCallbacks:
     def iteration(self, fitted: Callable[[], dict[str, Any]]) -> bool:
         """Report one iteration; return whether a callback wants the fit to stop.
 
-        ``fitted`` makes the attributes that turn the estimator into the model reached so far.
+        ``fitted`` returns the attributes that turn the estimator into the model reached so far.
         """
         task = self.root.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator, **self.data)

@@ -12,13 +12,13 @@ from .._fit.solver_table import choice
 from .column_parameters import allowed_degree, check_constraints
 from .warm_start import continues
 
-PASSES_AFTER_SHORT_FIT = 50  # of L-BFGS in place of "adam": more follow the noise, see docs/large-data.md
+PASSES_AFTER_SHORT_FIT = 50  # of L-BFGS in place of "adam": more would fit the noise, see docs/large-data.md
 
 
 def settings_of(model: Any, deadline: Deadline, distant: bool) -> Settings:
     """Return the settings of a fit to rows that may be ``distant``.
 
-    There L-BFGS takes the place of "adam", which would have to wait for other machines at every minibatch."""
+    For distant rows L-BFGS replaces "adam", which would wait for other machines at every minibatch."""
     if model.max_norm is not None and model.solver == "sfo":
         raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {model.solver!r}.')
     check_constraints(model)

@@ -20,7 +20,7 @@ def fit_warnings(estimator: Any, best: Solution) -> list[str]:
             f"{name} found no step that lowers the objective from its random start. "
             'The scales of the columns of X may differ too much: use basis="standard".'
         ]
-    intended = estimator.solver_ != estimator.solver  # which takes all of its iterations
+    intended = estimator.solver_ != estimator.solver  # the replacement is meant to use all its iterations
     if best.outcome is Outcome.LIMIT and not estimator.early_stopping and not intended:
         limit = estimator.max_iter or estimator._max_iter()  # greedy terms have max_iter iterations each
         return [

@@ -1,4 +1,4 @@
-"""What a fitted model offers: its learnt attributes, and its outputs for new rows."""
+"""What a fitted model offers: its learned attributes, and its outputs for new rows."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from .validation import TakesFrames, all_finite
 
 
 class FittedModel(TakesFrames):
-    """A model that evaluates new rows with its ``_machine``, from which its public attributes are made.
+    """A model that evaluates new rows with its ``_machine``, and derives its public attributes from it.
 
-    ``_squeezed``: whether the only output is shown in scikit-learn's shapes for a y with one axis.
-    ``_target_link``: whether predictions of numbers are the outputs, or their exponentials ("log"), which do
-    not exceed those of ``_largest_outputs``, the largest target of the fit; "sigmoid" if the outputs are the
-    log-odds of several labels.
-    ``_mean_outputs``, ``_mean_parts`` and ``_importances``, see `training_facts`, are there after `fit`;
-    ``_relevance`` of the columns, which a warm start takes over, if a race has weighed them.
+    ``_squeezed``: whether a single output has scikit-learn's shapes for a one-dimensional y.
+    ``_target_link``: "identity" if numeric predictions are the outputs; "log" if they are exponentials of the
+    outputs, at most those of ``_largest_outputs``, the largest target of the fit; "sigmoid" if the outputs
+    are the log-odds of several labels.
+    ``_mean_outputs``, ``_mean_parts`` and ``_importances``: set by `fit`, see `training_facts`.
+    ``_relevance``: set if a race has weighed the columns; a warm start reuses it.
     """
 
     n_jobs: int | None
@@ -67,7 +67,7 @@ class FittedModel(TakesFrames):
     def coef_(self) -> np.ndarray:
         machine = self._learnt_machine("coef_")
         if machine.layout.degree > 1 or machine.basis.width != self.n_features_in_:
-            # scikit-learn takes coef_ for all that a model knows of the columns of X, and prefers it to
+            # scikit-learn assumes that coef_ tells everything about the columns of X, and prefers it to
             # feature_importances_.
             raise AttributeError(
                 f"{type(self).__name__} has no coef_: only models of degree 1 with one coefficient for each "
@@ -114,9 +114,7 @@ class FittedModel(TakesFrames):
         return {name: of_column for name, of_column in pairs if len(of_column)}
 
     def _of_inputs(self, encoded: np.ndarray) -> np.ndarray:
-        """Return numbers for each column of X, given those for each column of the matrix (last axis): dates
-        have several of these.
-        """
+        """Sum numbers of matrix columns (last axis) to numbers of columns of X: dates have several."""
         return encoded if self._columns is None else self._columns.sums(encoded)
 
     def _learnt_machine(self, attribute: str) -> Machine:
@@ -154,23 +152,23 @@ class FittedModel(TakesFrames):
 
         See `tensormachines.persistence.save`.
         """
-        from ..persistence import save  # which knows all estimators
+        from ..persistence import save  # imports all estimators
 
         save(self, path)
 
     def compiled(self) -> Compiled:
         """Return the fitted model as a plain function of numbers, for predicting single rows without delay.
 
-        It takes one row (n_features,) or rows (n_samples, n_features) of float64 in the order of the fit's
-        columns (anything else is converted by NumPy), and returns what `predict` returns for them, of a
-        classifier what `predict_proba` returns: for one row a float or one axis less. Neither names nor
-        numbers are checked; NaN is a missing value if the basis takes them. The function can be pickled, and
-        knows nothing of later fits.
+        The function takes one row (n_features,) or rows (n_samples, n_features) of float64, with columns in
+        the order of the fit; NumPy converts anything else. It returns what `predict` returns, or
+        `predict_proba` for a classifier; for one row, the result is a float or has one axis less. Neither
+        names nor numbers are checked; NaN is a missing value if the basis accepts missing values. The
+        function can be pickled, and later fits do not change it.
 
         Returns
         -------
         function : callable
-            A row of 50 columns takes about 3 microseconds, a quarter of the time of `predict`.
+            Predicting a row of 50 columns takes about 3 microseconds, a quarter of the time of `predict`.
 
         Examples
         --------
@@ -196,7 +194,7 @@ class FittedModel(TakesFrames):
         return compiled(self._machine, self._link(), bool(self._squeezed), self._largest_outputs)
 
     def _link(self) -> str:
-        """Return what makes predictions of outputs: see `_model.compiled`."""
+        """Return the link that turns outputs into predictions: see `_model.compiled`."""
         return self._description().link
 
     # ---- new rows
@@ -229,13 +227,13 @@ class FittedModel(TakesFrames):
         )
         if hasattr(self, "_notations"):  # in another file, 1,234 or 5 % may mean something else
             found = found.in_notations(self._notations)
-        if found.n_columns is not None:  # otherwise only the first block will tell
+        if found.n_columns is not None:  # otherwise it is known only after the first block
             self._check_width(repr(source), found.n_columns)
         classes, first = self._names_of_classes() if targets else None, 0
         encoded = found.encoded(self._columns, self._takes_raw_columns(), classes)
         with closing(ahead(encoded)) as chunks:
             for chunk in chunks:
-                if self._columns is None:  # which have been compared
+                if self._columns is None:  # otherwise the columns have been compared already
                     self._check_width(chunk.place, chunk.X.shape[1])
                 if targets and chunk.y is None:
                     raise ValueError(f"{source!r} has no targets: name them where the source is made.")
@@ -245,7 +243,7 @@ class FittedModel(TakesFrames):
             raise ValueError(f"{source!r}: there are no rows.")
 
     def _names_of_classes(self) -> frozenset[str]:
-        """Return the classes where they are text; none where they, or predictions, are numbers."""
+        """Return the classes if they are text; empty if the classes or predictions are numbers."""
         classes = getattr(self, "classes_", np.empty(0))
         return frozenset(map(str, classes)) if classes.dtype.kind in "USO" else frozenset()
 
@@ -267,11 +265,11 @@ class FittedModel(TakesFrames):
         return outputs
 
     def _bounded(self, outputs: np.ndarray) -> np.ndarray:
-        """Return outputs, those of a log link up to the logarithm of the largest target."""
+        """Return outputs; with a log link, clip them at the logarithm of the largest target."""
         if self._largest_outputs is None:
             return outputs
         return np.minimum(outputs, self._largest_outputs.astype(outputs.dtype))
 
     def _threads(self, n_rows: int) -> int:
-        """Return the number of threads; few rows take less time than asking joblib."""
+        """Return the number of threads: 1 for few rows, which take less time than asking joblib."""
         return effective_n_jobs(self.n_jobs) if n_rows >= FEWEST_ROWS_FOR_THREADS else 1

@@ -27,11 +27,10 @@ Rows = tuple[Any, np.ndarray, np.ndarray | None]  # X, y, weight
 
 
 class Fold:
-    """Rows to train on and rows to score on, given as numbers of rows of X.
+    """Rows to train on and rows to score on, given as row indices of X.
 
-    ``kinds`` are those of the columns if X is raw. The problem that the training rows pose is set up once for
-    every basis, from all of them and from nothing else; fits to fewer rows and models of other shapes share
-    it.
+    ``kinds`` are the kinds of the columns if X is raw. For each basis, the problem is set up once, from all
+    training rows and nothing else; fits to fewer rows and models of other shapes share it.
     """
 
     def __init__(
@@ -49,14 +48,14 @@ class Fold:
         self.kinds = kinds
         self._posed: dict[tuple[Any, ...], tuple[PolynomialModel, Problem]] = {}
         self.labels: np.ndarray | None = None  # the classes of the training rows, once they are known
-        self._encoded: dict[int, Any] = {}  # the rows to score on, by the estimator that knows the columns
+        self._encoded: dict[int, Any] = {}  # rows to score on, by the estimator that knows the columns
 
     def fit(
         self, estimators: Sequence[PolynomialModel], share: float, deadline: Deadline
     ) -> list[PolynomialModel | None]:
-        """Fit estimators that differ in alpha alone to a share of the rows, in common passes over them.
+        """Fit estimators that differ only in alpha to a share of the rows, in shared passes.
 
-        The result is None where a fit failed. Each level of several quantiles is fitted by itself.
+        A failed fit gives None. With several quantiles, each level is fitted separately.
         """
         of_levels = list(zip(*map(of_each_level, estimators), strict=True))
         fitted = [
@@ -68,7 +67,7 @@ class Fold:
     def _joined(
         self, estimator: PolynomialModel, models: Sequence[PolynomialModel | None]
     ) -> PolynomialModel | None:
-        """Return a fitted estimator, given models of its levels."""
+        """Return a fitted estimator, given the models of its levels."""
         fitted = [model for model in models if model is not None]
         if len(fitted) < len(models):
             return None
@@ -99,7 +98,7 @@ class Fold:
         return fitted
 
     def fit_alone(self, estimator: PolynomialModel, deadline: Deadline) -> PolynomialModel | None:
-        """Fit an estimator to the training rows as it would fit them itself; None if that fails."""
+        """Fit an estimator to the training rows with its own `fit`; return None if this fails."""
         model = copy(estimator)
         model._kinds = self.kinds
         try:
@@ -112,7 +111,7 @@ class Fold:
         return model
 
     def outputs(self, fitted: PolynomialModel) -> np.ndarray:
-        """Return the outputs of a model of `fit` for the rows to score on, which are encoded once."""
+        """Return the outputs of a model from `fit` for the rows to score on; these rows are encoded once."""
         key = id(fitted._columns)
         if key not in self._encoded:
             self._encoded[key] = fitted._check_rows(self.scoring[0])
@@ -141,7 +140,7 @@ class Fold:
 def usable(
     splits: Iterable[tuple[np.ndarray, np.ndarray]], y: np.ndarray, weight: np.ndarray | None, classes: bool
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the numbers of the rows to train on and to score on for each split that can be used."""
+    """Return the indices of the rows to train on and to score on for each usable split."""
     numbers = np.arange(len(y))
     found = [(numbers[training], numbers[scoring]) for training, scoring in splits]
     if weight is not None:
@@ -157,7 +156,7 @@ def usable(
 
 
 def select(X: Any, y: np.ndarray, weight: np.ndarray | None, numbers: np.ndarray) -> Rows:
-    """Return the rows with these numbers."""
+    """Return the rows with these indices."""
     rows = X[numbers] if isinstance(X, Frame) else safe_indexing(X, numbers)
     return rows, y[numbers], None if weight is None else weight[numbers]
 
@@ -187,7 +186,7 @@ Score = Callable[[PolynomialModel, Fold], float]
 
 
 def with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:
-    """Return the score of a fitted model on the rows of a fold, weighted if the scorer can do it."""
+    """Return a function that scores a fitted model on a fold, with weights if the scorer accepts them."""
     scorer = check_scoring(estimator, scoring)
     weighted = "sample_weight" in signature(scorer).parameters
 

@@ -1,7 +1,7 @@
 """Successive halving, then hill climbing, within a time budget.
 
-Some candidates are tried on few rows and iterations, the best of them on all rows (Jamieson & Talwalkar
-2016), and then their neighbours. Candidates are numbers here: `Evaluate` fits and scores them.
+Some candidates are tried with few rows and iterations, the best of them on all rows (Jamieson & Talwalkar
+2016), and then their neighbours. Candidates are indices here: `Evaluate` fits and scores them.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ import numpy as np
 
 from .._fit.settings import NO_DEADLINE, Clock, Deadline
 
-FEWEST_ROWS = 2000  # on which candidates are compared, if there are as many
+FEWEST_ROWS = 2000  # to compare candidates on, if there are as many
 FIRST = {"rows": 1 / 9, "splits": 3, "iterations": 0.6, "tolerance": 100.0}
 LAST = {"iterations": 1.0, "tolerance": 10.0}
 MANY_ROWS, SPLITS_OF_MANY, SPLITS_OF_FEW = 10_000, 3, 5  # on the last rung
-LONGER_THAN_EXPECTED = 1.5  # factor of a fit to all rows: held-out rows, weighing of columns, and safety
-GO_ON = 1  # candidates that go on to all rows, next to the usual one
-PATIENCE = 24  # trials, where the time is not limited
-GIVE_UP = 0.02  # share of the leader's score by which a candidate that is given up is behind
+LONGER_THAN_EXPECTED = 1.5  # factor for a fit to all rows: covers held-out rows, column weighing, and safety
+GO_ON = 1  # candidates that advance to all rows, besides the usual one
+PATIENCE = 24  # in trials, if the time is not limited
+GIVE_UP = 0.02  # abandon candidates that trail the leader by more than this share of the leader's score
 NO_TIME = "time_budget leaves no time for"
-MARGIN = 0.002  # share of its score by which the leader must be beaten, because validation is noisy
+MARGIN = 0.002  # share of the leader's score by which it must be beaten, because validation is noisy
 
 
 @dataclass(frozen=True)
 class Rung:
     """What a candidate gets: shares of the rows and iterations of a full fit, and a number of splits.
 
-    ``n_candidates`` get it. ``tolerance`` multiplies the tol of solvers that end by themselves.
+    ``n_candidates`` reach the rung. ``tolerance`` multiplies the tol of solvers that have a stopping rule.
     """
 
     rows: float
@@ -70,9 +70,9 @@ def ladder(n_rows: int, n_candidates: int, halving: bool) -> list[Rung]:
 class Trial:
     """A candidate on a rung, with its scores and seconds on each split.
 
-    Higher scores are better; the score of a failed fit is not finite. Splits that were left out, because the
-    candidate had fallen behind, have neither. ``outputs`` are those of the models for the rows to score on,
-    one array per split, where they are kept.
+    Higher scores are better; the score of a failed fit is not finite. Splits that were skipped because the
+    candidate had fallen behind have neither score nor seconds. ``outputs``, if kept, are the outputs of the
+    models for the rows to score on, one array per split.
     """
 
     candidate: int
@@ -89,7 +89,7 @@ class Trial:
 
     @property
     def tried(self) -> np.ndarray:
-        """Return which splits were not left out."""
+        """Return a mask of the splits that were not skipped."""
         return np.isfinite(self.fit_seconds)
 
     @property
@@ -97,13 +97,13 @@ class Trial:
         return float(np.nansum(self.fit_seconds) + np.nansum(self.score_seconds))
 
 
-# (candidates that are fitted together, number of the rung, time at which their fits should stop, leader, or
+# (candidates that are fitted together, index of the rung, time at which their fits should stop, leader or
 # None) -> trials
 Evaluate = Callable[[Sequence[int], int, float, Trial | None], list[Trial]]
 
 
 def has_fallen_behind(scores: np.ndarray, leader: Trial | None) -> bool:
-    """Tell from the scores of the first splits whether a candidate may be given up."""
+    """Tell from the scores of the first splits whether a candidate may be abandoned."""
     if leader is None:
         return False
     of_leader = float(np.mean(leader.scores[: len(scores)]))
@@ -111,7 +111,7 @@ def has_fallen_behind(scores: np.ndarray, leader: Trial | None) -> bool:
 
 
 class Report(Protocol):
-    """Takes lines about a search that is under way; those that are ``kept`` matter at its end, too."""
+    """Receive progress lines of a search; lines that are ``kept`` still matter at its end."""
 
     def __call__(self, line: str, kept: bool = False) -> None: ...
 
@@ -123,10 +123,9 @@ def _silent(line: str, kept: bool = False) -> None:
 class Budget:
     """Seconds of ``clock`` for a search and the fit that follows it.
 
-    The time of a fit is predicted from those before: seconds per unit of cost, where the cost is that of a
-    full fit of the candidate, times the shares of rows and iterations. Time for ``n_fits`` to all rows is
-    left at the end, if there is enough. There may be more rows elsewhere than candidates are tried on:
-    ``growth`` times as many.
+    The time of a fit is predicted from earlier fits: seconds per unit of cost, where the cost is that of a
+    full fit of the candidate times the shares of rows and iterations. If possible, time is reserved at the
+    end for ``n_fits`` fits to all rows. All rows may be ``growth`` times as many as candidates are tried on.
     """
 
     growth = 1.0
@@ -139,10 +138,10 @@ class Budget:
         self.n_fits = n_fits
         self.seconds = 0.0
         self.cost = 0.0
-        self.share = 0.0  # of the rows, in the fits that were counted
+        self.share = 0.0  # share of the rows in the fits that were counted
 
     def note(self, trials: Sequence[Trial], rung: Rung) -> None:
-        if rung.rows > self.share:  # few rows take longer than their share: forget what they took
+        if rung.rows > self.share:  # few rows take more than their share of time: forget it
             self.seconds, self.cost, self.share = 0.0, 0.0, rung.rows
         self.seconds += sum(trial.seconds for trial in trials)
         cost = sum(self.costs[trial.candidate] * trial.tried.sum() for trial in trials)
@@ -157,7 +156,7 @@ class Budget:
     def deadline(self, candidates: Sequence[int]) -> float:
         """Return when the search must end to leave time for full fits of the most expensive candidate.
 
-        One of them has at most half of all time, and all of them a third, if that is more.
+        One full fit gets at most half of the total time, and all of them a third if this is more.
         """
         if self.end == math.inf or not self.n_fits:
             return self.end
@@ -173,15 +172,15 @@ class Budget:
         return self.growth * self.expected([candidate], FULL, 1)
 
     def fits_left(self, candidate: int, otherwise: int) -> int:
-        """Return how many fits to all rows fit into the time left; ``otherwise`` if that is not limited."""
+        """Return how many fits to all rows the remaining time allows; ``otherwise`` if it is not limited."""
         left = self.end - self.clock()
         each = LONGER_THAN_EXPECTED * self.last_fit(candidate)
         return int(max(0.0, left) // each) if each > 0 and math.isfinite(left) else int(otherwise)
 
     def refit_deadline(self, candidate: int) -> Deadline:
-        """Return when the last fit must end; it may exceed the budget, as a cut fit is worth little.
+        """Return when the last fit must end: maybe after the budget, as a truncated fit is worth little.
 
-        How long rows take that are elsewhere is not known: these fits are not cut."""
+        The time for rows that are not in memory is unknown, so these fits are not truncated."""
         if self.growth > 1:
             return NO_DEADLINE
         late = self.clock() + 2 * LONGER_THAN_EXPECTED * self.last_fit(candidate)
@@ -201,12 +200,12 @@ def search(
 ) -> list[Trial]:
     """Return the trials, rung by rung; the best candidate is the best of those on the last rung.
 
-    Candidates of the same group (``groups`` has one per candidate) are fitted together. When the time is
-    over, the remaining candidates of a rung are left out; the very first group is always tried.
+    Candidates of the same group (``groups`` has one per candidate) are fitted together. When time runs out,
+    the remaining candidates of a rung are skipped; the very first group is always tried.
 
     The search begins with the candidates in ``first`` (all if None); ``usual`` are added on the last rung.
-    There the ``neighbours`` of the leader are tried too, and those of each new leader, then those of the next
-    best: few rows favour simple models and large penalties.
+    There the ``neighbours`` of the leader and of each new leader are also tried, then the neighbours of the
+    next best candidates, because few rows favour simple models and large penalties.
     """
     trials: list[Trial] = []
     candidates = list(range(len(groups)) if first is None else first)
@@ -222,7 +221,7 @@ def search(
             # The first guess on a rung would be far too high.
             expected = budget.expected(group, rung, n_splits) if of_rung or not number else 0.0
             if trials and budget.clock() + expected > deadline:
-                # The next rung may still have time for a candidate: such fits tell more.
+                # The next rung may still have time for a candidate, and its fits are more informative.
                 report(
                     f"rung {number + 1}/{len(rungs)}: {NO_TIME} {_counted(len(left))}{_best_of(of_rung)}",
                     kept=True,
@@ -257,8 +256,8 @@ def _climb(
 ) -> list[Trial]:
     """Try neighbours of the leader on the last rung, then of the next best ones.
 
-    It ends when the time is over; if that is not limited, when PATIENCE trials in a row have not changed the
-    leader. A candidate that falls behind the leader is given up before its last split."""
+    The climb ends when time runs out or, without a time limit, when PATIENCE trials in a row have not changed
+    the leader. A candidate that falls behind the leader is abandoned before its last split."""
     last = len(rungs) - 1
     of_rung = {trial.candidate: trial for trial in trials if trial.rung == last}
     more: list[Trial] = []
@@ -294,9 +293,9 @@ def _best_of(trials: Sequence[Trial]) -> str:
 
 
 def best(trials: Sequence[Trial]) -> int:
-    """Return the number of the best trial on the last rung.
+    """Return the index of the best trial on the last rung.
 
-    Of equal scores the first wins; if there were several rungs, of nearly equal scores too.
+    The first of several equal scores wins; with several rungs, also the first of nearly equal scores.
     """
     last = max(trial.rung for trial in trials)
     of_rung = [trial for trial in trials if trial.rung == last]
@@ -312,9 +311,7 @@ def _leader(trials: Sequence[Trial]) -> Trial:
 
 
 def _together(candidates: Sequence[int], groups: Sequence[Hashable]) -> list[list[int]]:
-    """Candidates by group, in the order in which the groups come first: the group of the best candidate
-    first.
-    """
+    """Return the candidates by group, in order of each group's first candidate: the best group first."""
     by_group: dict[Hashable, list[int]] = {}
     for candidate in candidates:
         by_group.setdefault(groups[candidate], []).append(candidate)

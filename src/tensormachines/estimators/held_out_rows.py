@@ -1,4 +1,4 @@
-"""The rows that a fit validates on: rows that the user gives, or a share of the training rows."""
+"""The validation rows of a fit: rows that the user gives, or a share of the training rows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .._model.losses import Loss, require_targets
 from .regression_losses import unknown_part
 from .validation import TakesFrames, as_columns
 
-# Checked y and weight to the targets (rows, targets) and weights of a fit.
+# Converts checked y and weight to the targets (rows, targets) and weights of a fit.
 Convert = Callable[[np.ndarray, np.ndarray | None], tuple[np.ndarray, np.ndarray | None]]
 
 
 @dataclass(frozen=True)
 class GivenRows:
-    """Rows as the user gives them: ``X_val``, ``y_val`` and ``sample_weight_val`` of a fit."""
+    """Validation rows given by the user: ``X_val``, ``y_val`` and ``sample_weight_val`` of a fit."""
 
     X: Any
     y: Any
@@ -36,7 +36,7 @@ class GivenRows:
 
 
 def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenRows | None:
-    """Return the rows to validate on, if there are any; refuse what is incomplete or not in memory."""
+    """Return the validation rows, if there are any; refuse rows that are incomplete or not in memory."""
     if X_val is None:
         if y_val is not None or sample_weight_val is not None:
             raise ValueError("y_val and sample_weight_val need X_val, which is missing: give them all.")
@@ -53,7 +53,7 @@ def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenR
 
 
 def require_pairs(given: GivenRows | None, known: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse an exposure or an offset of the training rows, or of the rows given, without the other one."""
+    """Refuse an exposure or offset that only the training rows or only the validation rows have."""
     for name, (own, of_given) in known.items():
         if (of_given is not None) != (given is not None and own is not None):
             raise ValueError(
@@ -65,7 +65,7 @@ def require_pairs(given: GivenRows | None, known: dict[str, tuple[Any, Any]]) ->
 def check_given(
     estimator: TakesFrames, given: GivenRows | None, X: Any, convert: Convert, **options: Any
 ) -> Chunk | None:
-    """Return the rows given, encoded by the columns of the fit and of the type of the training rows X."""
+    """Return the given rows, encoded by the columns of the fit, with the type of the training rows X."""
     if given is None:
         return None
     try:
@@ -80,7 +80,7 @@ def check_given(
 def like(
     targets: np.ndarray, loss: Loss, y: np.ndarray, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return y as columns, of which there must be as many as in the targets of the training rows."""
+    """Return y as columns; refuse another number of columns than the training targets have."""
     columns = as_columns(y)
     require_targets(loss, columns)
     if columns.shape[1] != targets.shape[1]:
@@ -91,7 +91,7 @@ def like(
 def hold_out(
     training: TrainingRows, target: Target, share: float, random_state: np.random.RandomState
 ) -> tuple[TrainingRows, ValidationRows]:
-    """Return the training rows, and which of them are held out: in memory they are a chunk of their own.
+    """Return the training rows, and which of them are held out: in memory, a separate chunk.
 
     These are the rows given by the user, or a share of the training rows, stratified by class."""
     if not isinstance(training, RowsInMemory):

@@ -1,4 +1,4 @@
-"""The identity of a fit, by which a checkpoint knows it again."""
+"""The identity of a fit, by which a checkpoint recognises it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_IN_THE_IDENTITY = {"n_jobs", "verbose", "checkpoint", "checkpoint_every"}  #
 
 
 def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
-    """Return the class, the settings and the data of a fit, and where it starts, as text."""
+    """Return the class, settings, data and start of a fit, as text."""
     settings = {
         name: value
         for name, value in estimator.get_params(deep=False).items()
@@ -31,11 +31,10 @@ def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
 
 
 def _as_text(setting: Any) -> Any:
-    """Return the same text for the same setting, whether 1 or 1.0, in whatever order a dict has it, and
-    wherever a function is in memory."""
+    """Return the same text for equal settings: 1 and 1.0, dicts in any order, functions at any address."""
     if isinstance(setting, dict):
         return sorted(f"{key}: {_as_text(value)}" for key, value in setting.items())
-    if callable(setting):  # without its place in memory
+    if callable(setting):  # without its memory address
         return getattr(setting, "__qualname__", type(setting).__qualname__)
     return str(
         float(setting) if isinstance(setting, Real) and str(setting) not in ("True", "False") else setting

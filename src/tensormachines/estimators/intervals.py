@@ -1,9 +1,8 @@
-"""Intervals around predictions of numbers, calibrated by errors of rows that were held out.
+"""Prediction intervals for numbers, calibrated by errors on held-out rows.
 
 Conformal prediction (Vovk, Gammerman and Shafer 2005) with the errors of cross-validation, in units of the
-size that errors are expected to have (Lei et al. 2018): with f the model, s the expected size, and q
-quantiles of (y - f(x)) / s(x) over held-out rows, a row has the interval [f(x) + s(x) q_low, f(x) + s(x)
-q_high]."""
+size that errors are expected to have (Lei et al. 2018): with the model f, the expected size s, and quantiles
+q of (y - f(x)) / s(x) over held-out rows, a row has the interval [f(x) + s(x) q_low, f(x) + s(x) q_high]."""
 
 from __future__ import annotations
 
@@ -27,18 +26,18 @@ from .._fit.target_units import weighted_quantiles
 from .fold import Rows, select
 
 FOLDS, FEWEST_FOR_FOLDS = 5, 10
-FEWEST_ROWS = 200  # with fewer, all errors are expected to be of one size
-MOST_ROWS = 20_000  # that expected sizes are learnt from
+FEWEST_ROWS = 200  # with fewer, all errors are assumed to have the same size
+MOST_ROWS = 20_000  # that expected sizes are learned from
 MOST_ERRORS = 2001  # that are kept
 SMALLEST_SIZE = 0.1  # in units of the mean size
-JUDGED = 0.9  # coverage by which constant and varying sizes are compared
+JUDGED = 0.9  # coverage at which constant and varying sizes are compared
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """Errors of ``n_rows`` held-out rows in units of their expected sizes, in order, or quantiles of them.
+    """Sorted errors of ``n_rows`` held-out rows in units of their expected sizes, or quantiles of them.
 
-    ``sizes`` is the estimator of expected sizes in units of ``mean_size``; None if they are all the same."""
+    ``sizes`` is the estimator of expected sizes in units of ``mean_size``; None if all sizes are equal."""
 
     errors: np.ndarray
     n_rows: int
@@ -53,7 +52,7 @@ class Intervals:
 
 
 def check_interval_data(X: Any, y: Any, sample_weight: Any) -> None:
-    """Refuse what intervals cannot be learnt from."""
+    """Refuse data that intervals cannot be learned from."""
     if isinstance(X, Source) or is_on_dask(X):
         raise ValueError(
             "intervals=True needs X and y in memory: fit without it, or to a sample of the rows."
@@ -73,7 +72,7 @@ def refuse_known_part(exposure: Any, offset: Any) -> None:
 
 
 def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:
-    """Return intervals around the predictions of a regressor, from models like it for other rows."""
+    """Return intervals around the predictions of a regressor, learned from models fitted to other rows."""
     X = as_frame(X) if model._takes_raw_columns() else X
     X = X.tocsr() if sparse.issparse(X) else X
     rows: Rows = X, np.asarray(y, dtype=np.float64).ravel(), None
@@ -117,7 +116,7 @@ def bounds_of(model: Any, X: Any, coverage: Any) -> np.ndarray:
 
 
 def cross_predict(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
-    """Return for each row the prediction of a model that was fitted to other rows."""
+    """Return cross-validated predictions: each row's prediction comes from a model fitted to other rows."""
     X, y, weight = rows
     predicted = np.empty(len(y))
     for training, scoring in KFold(FOLDS, shuffle=True, random_state=seed).split(y):
@@ -127,10 +126,10 @@ def cross_predict(estimator: Any, rows: Rows, seed: int) -> np.ndarray:
 
 
 def learn_intervals(make_sizes: Callable[[], Any], rows: Rows, predicted: np.ndarray, seed: int) -> Intervals:
-    """Return intervals from predictions of rows that were held out.
+    """Return intervals, given predictions for held-out rows.
 
-    ``make_sizes`` makes an estimator of positive numbers, the sizes of errors. It is kept if it makes better
-    intervals of rows that it was not fitted to: narrower ones, or ones that are missed by less."""
+    ``make_sizes`` returns an estimator of positive numbers, the sizes of errors. It is kept if it improves
+    the intervals of rows that it was not fitted to: if these are narrower or are missed by less."""
     X, y, weight = rows
     weight = np.ones(len(y)) if weight is None else weight
     mean_size = float(np.average(np.abs(y - predicted), weights=weight)) or 1.0
@@ -161,23 +160,24 @@ def _fit_sizes(estimator: Any, rows: Rows) -> Any:
 
 
 def _interval_score(errors: np.ndarray, expected: np.ndarray, weight: np.ndarray) -> float:
-    """Return the mean width, plus a price for each row outside (Gneiting and Raftery 2007)."""
+    """Return the mean width plus a penalty for each row outside (Gneiting and Raftery 2007)."""
     low, high = (expected[:, None] * _bounds(errors / expected, weight, len(errors), JUDGED)).T
     outside = np.maximum(low - errors, 0) + np.maximum(errors - high, 0)
     return float(np.average(high - low + 2 / (1 - JUDGED) * outside, weights=weight))
 
 
 def _bounds(errors: np.ndarray, weight: np.ndarray, n_rows: int, coverage: float) -> np.ndarray:
-    """Return the quantiles, (2,), between which a new error lies with the probability ``coverage``.
+    """Return the quantiles, (2,), between which a new error lies with probability ``coverage``.
 
-    It is as likely to be anywhere among the others: so the quantiles are those of one row more."""
+    The new error is equally likely to have any rank among the others, so quantiles are those of one more
+    row."""
     beyond = round((1 - coverage) / 2 * (n_rows + 1), 9)  # 0.1 is not a binary number
     levels = [max(np.floor(beyond), 1) / n_rows, min(np.ceil(n_rows + 1 - beyond), n_rows) / n_rows]
     return weighted_quantiles(errors, weight, levels)
 
 
 def _kept(errors: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Return the errors in order, or quantiles of them if there are many."""
+    """Return the sorted errors, or quantiles of them if there are many."""
     if len(errors) <= MOST_ERRORS and (weight == weight[0]).all():
         return np.sort(errors)
     return weighted_quantiles(errors, weight, np.linspace(0, 1, MOST_ERRORS).tolist())

@@ -1,4 +1,4 @@
-"""Trials of candidates: they are fitted to the folds of a search together, and scored."""
+"""Trials of candidates: fit candidates to the folds of a search together, and score them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .polynomial_model import PolynomialModel
 
 @dataclass(frozen=True)
 class Judge:
-    """Fit a group of candidates, given by their numbers, and score them: see `halving.Evaluate`."""
+    """Fit a group of candidates, given by their indices, and score them: see `halving.Evaluate`."""
 
     estimators: Sequence[PolynomialModel]
     folds: Sequence[Fold]

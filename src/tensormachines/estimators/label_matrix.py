@@ -1,4 +1,4 @@
-"""Several labels of a row: the target of a classifier is a matrix of 0 and 1, a column for each label."""
+"""Multilabel targets: the target of a classifier is a matrix of 0 and 1, with a column for each label."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._data.files.source import Source
 
 
 def is_label_matrix(y: Any) -> bool:
-    """Tell whether y is a matrix of two columns or more whose entries are 0 and 1, or False and True."""
+    """Tell whether y is a matrix of 0 and 1, or of booleans, with two columns or more."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1 and bool(is_multilabel(y)) and _entries(y) <= {0, 1}
 
@@ -22,8 +22,8 @@ def _entries(y: Any) -> set[Any]:
 
 
 def n_labels_elsewhere(X: Any, y: Any) -> int:
-    """Return the number of columns of the target of a Dask collection or of a source; 1 for a source without
-    names of targets, of which only a pass would tell it.
+    """Return the number of target columns of a Dask collection or a source; 1 for a source without target
+    names, where only a pass over the rows would tell.
     """
     if isinstance(X, Source):
         return len(X.target_name) if isinstance(X.target_name, list) else 1
@@ -39,7 +39,7 @@ def as_columns(y: Any) -> np.ndarray:
 def like_columns(
     targets: np.ndarray, y: Any, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the same for rows held out, which must have the labels of the training rows."""
+    """Return the label matrix of held-out rows as a target; it must have the labels of the training rows."""
     if not is_label_matrix(y) or y.shape[1] != targets.shape[1]:
         raise ValueError(
             f"y must be a matrix of 0 and 1 with {targets.shape[1]} columns, the labels of the training "
@@ -49,7 +49,7 @@ def like_columns(
 
 
 def refuse_class_weight(class_weight: Any) -> None:
-    """Refuse weights of classes, which would differ from label to label of a row."""
+    """Refuse class weights, which would differ from label to label."""
     if class_weight is not None:
         raise ValueError(
             "class_weight needs one label for each row, got a matrix of labels: set class_weight=None, or "
@@ -58,7 +58,7 @@ def refuse_class_weight(class_weight: Any) -> None:
 
 
 def refuse_label_matrix(y: Any) -> None:
-    """Refuse several labels of a row in `partial_fit`."""
+    """Refuse multilabel targets in `partial_fit`."""
     if is_label_matrix(y):
         raise ValueError(
             "partial_fit takes one label for each row, got a matrix of labels: use fit with all rows, or "

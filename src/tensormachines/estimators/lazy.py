@@ -1,4 +1,4 @@
-"""Methods that evaluate rows where they are: on a Dask cluster nothing is computed until it is asked for."""
+"""Methods that evaluate rows where they are: on a Dask cluster, lazily."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from .warm_start import continues
 def shape_of(
     estimator: Any, n_features: int, n_outputs: int, n_meetings: int = 1, of_classes: bool = True
 ) -> Layout:
-    """Return the layout: "auto" shares factors among three and more classes, and then has more terms.
+    """Return the layout: "auto" shares factors among three or more classes, and then has more terms.
 
-    ``of_classes``: whether each output is a class, of which a row has one; otherwise they may be labels.
-    There are as many terms of each degree at least as there are sets of columns that may meet."""
+    ``of_classes``: whether outputs are mutually exclusive classes; otherwise they may be labels. Each degree
+    has at least as many terms as there are sets of columns that may interact."""
     among_classes = estimator.shared_factors == "auto" and is_classifier(estimator) and of_classes
     shared = n_outputs > 1 and (among_classes or estimator.shared_factors is True)
     if estimator.rank == "auto":
@@ -38,9 +38,9 @@ def shape_of(
 def jumps_of(
     estimator: Any, settings: Settings, chosen: SolverChoice | None
 ) -> bool | str | list[np.ndarray]:
-    """Return whether to look for jumps; a warm start has those of the model that it continues."""
+    """Return whether to look for jumps; a warm start keeps the jumps of the model that it continues."""
     if estimator.monotonic_cst is not None:
-        return False  # ramps are jumps, too, and a race could do without them
+        return False  # ramps are jumps too, and a race could drop them
     if continues(estimator):
         return estimator._machine.thresholds if estimator._machine.has_jumps else False
     return settings.jumps is True or ("auto" if chosen and settings.races and settings.jumps else False)

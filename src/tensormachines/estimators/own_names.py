@@ -1,4 +1,4 @@
-"""Constructors and fits that bear the name of the class that was called."""
+"""Constructors and fits that carry the name of the class that was called."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ Class = TypeVar("Class", bound=type)
 
 
 def own_names(cls: Class) -> Class:
-    """Give a public class a constructor and a fit of its own name, although it inherits the code.
+    """Give a public class a constructor and a fit under its own name, although it inherits the code.
 
-    Python names a function in its errors by where it was written: ``PolynomialModel.__init__() got an
-    unexpected keyword argument`` would tell the user of a TensorMachineRegressor nothing."""
+    Python's errors name a function after the class that defines it:
+    ``PolynomialModel.__init__() got an unexpected keyword argument`` would mean nothing to the user of a
+    TensorMachineRegressor."""
     written: Any = cls.__init__  # type: ignore[misc]
     type.__setattr__(cls, "__init__", _renamed(cls, written))
-    # Inside of scikit-learn's checks of parameters.
+    # The function inside scikit-learn's parameter checks.
     inherited = None if "fit" in vars(cls) else getattr(getattr(cls, "fit", None), "__wrapped__", None)
     if inherited is not None:
         own = _renamed(cls, inherited)

@@ -1,4 +1,4 @@
-"""The base of the estimators: parameters, and the steps of a fit."""
+"""Base class of the estimators: parameters, and the steps of a fit."""
 
 from __future__ import annotations
 
@@ -48,12 +48,13 @@ from .warm_start import continues, kept_for_next_fit, last_fit
 
 
 class PolynomialModel(CallbackSupportMixin, FittedModel):
-    """A model whose terms are those of ``_layout``.
+    """A model with the terms of ``_layout``.
 
     The steps of a fit: `_open` checks X and y and says what y holds; `pose` reads the rows twice, to learn
     the basis and to make the blocks of the kernel; `_solve` minimises the objective; `combine` averages the
-    members; `_fitted_attributes` makes what is set at the very end. What is known of the columns is set as
-    soon as it is known, because callbacks evaluate models on the way; a fit that fails undoes it.
+    members; `_fitted_attributes` returns the attributes that are set at the very end. Facts about the columns
+    are set as soon as they are known, because callbacks evaluate models during the fit; a fit that fails
+    undoes this.
     """
 
     _layout: ClassVar[type[Layout]] = Layout
@@ -182,14 +183,14 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets; for a classifier labels of any type, of shape (n_samples,), or 0 and 1 for each of
-            several labels of a row, (n_samples, n_labels). A Dask collection if X is one. A source brings its
-            own targets and weights.
+            Targets. For a classifier: labels of any type, (n_samples,), or a matrix of 0 and 1 for multilabel
+            targets, (n_samples, n_labels). A Dask collection if X is one. A source provides its own targets
+            and weights.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional
-            Rows to validate on, with the columns of X; both in memory. Their loss after each iteration is
-            ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
+            Validation rows, with the columns of X; both must be in memory. Their loss after each iteration is
+            ``validation_loss_curve_``. ``early_stopping=True`` uses this loss and holds out no training rows.
         y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
         sample_weight_val : array-like of shape (n_validation_samples,), optional
         """
@@ -216,7 +217,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         training, target = self._open(X, y, sample_weight, given)
         with closing(training):
             learnt, best = self._fit_rows(training, target, callbacks, deadline)
-        for name in TRAINING_FACTS:  # of an earlier fit, which may have had more of them
+        for name in TRAINING_FACTS:  # left over from an earlier fit, which may have set more of them
             self.__dict__.pop(name, None)
         for name, value in learnt.items():
             setattr(self, name, value)
@@ -228,13 +229,13 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _open(
         self, X: Any, y: Any, sample_weight: Any, given: GivenRows | None = None
     ) -> tuple[TrainingRows, Target]:
-        """Check all rows; return the training rows, which hold out those ``given``, and what y holds."""
+        """Check all rows; return the training rows, with ``given`` as validation rows, and what y holds."""
         raise NotImplementedError
 
     def _fit_rows(
         self, training: TrainingRows, target: Target, callbacks: FitCallbacks, deadline: Deadline
     ) -> tuple[dict[str, Any], Solution]:
-        """Return the attributes that are learnt from the rows, and the best solution."""
+        """Return the attributes that are learned from the rows, and the best solution."""
         settings = self._settings(deadline, distant=training.distant)
         random_state = check_random_state(self.random_state)
         checkpoint = None if self.checkpoint is None else Checkpoint(self.checkpoint, self.checkpoint_every)
@@ -304,7 +305,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             most_parts=MOST_PARTS if minibatches else None,
             single=chosen is not None and (chosen.single or settings.replaces_adam),
             roughness=float(self.roughness),
-            seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows does not change the start
+            seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows leaves the start alone
             fingerprint=self.checkpoint is not None,
             measure_columns=self.solver == "adam" and self.max_norm is None,
             threads=effective_n_jobs(self.n_jobs),
@@ -327,7 +328,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         checkpoint: Checkpoint | None,
         start: np.ndarray | None = None,
     ) -> list[Solution]:
-        """Return a solution for each member; ``start`` takes the place of a random one."""
+        """Return a solution for each member; ``start`` replaces the random start."""
         warm = self._warm_params(problem) if continues(self) else start
         watchers = self._watchers(problem, settings, callbacks, settings.n_starts)
         return solve(problem, settings, random_state, warm=warm, watchers=watchers, checkpoint=checkpoint)
@@ -335,7 +336,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     def _watchers(
         self, problem: Problem, settings: Settings, callbacks: FitCallbacks, n_solvers: int
     ) -> list[Watch]:
-        """Return what looks at every iteration: progress lines, callbacks, the deadline."""
+        """Return the observers of every iteration: progress lines, callbacks and the deadline."""
         watchers: list[Watch] = []
         if settings.verbose:
             watchers.append(ProgressLines(settings.verbose, settings.name, n_solvers))
@@ -353,7 +354,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         return {"_machine": problem.machine(params), "_squeezed": False}
 
     def _warm_params(self, problem: Problem) -> np.ndarray:
-        """Return the params where the last fit ended."""
+        """Return the params with which the last fit ended."""
         if self.n_members > 1:
             raise ValueError(
                 f"warm_start needs n_members=1, got {self.n_members}: an averaged model cannot be continued."
@@ -374,7 +375,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         return RowsInMemory(X, y, weight, held_out, flat, self._columns)
 
     def _learn_block(self, training: RowsInMemory, target: Target) -> None:
-        """Learn from the rows of a block, which replaces the oldest one that is remembered."""
+        """Learn from the rows of a block, which replaces the oldest remembered block."""
         if self.max_norm is not None or self.early_stopping or self.checkpoint is not None:
             raise ValueError("partial_fit does not support max_norm, early_stopping or checkpoint.")
         if self.interaction_cst is not None or self.monotonic_cst is not None:
@@ -390,7 +391,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             )
         value = self._stream.learn(training.chunk, settings)
         learnt = self._fitted_attributes(self._stream.problem, self._stream.params)
-        for name in TRAINING_FACTS:  # of rows that are gone
+        for name in TRAINING_FACTS:  # they describe rows that are gone
             self.__dict__.pop(name, None)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():
             setattr(self, name, attribute)

@@ -1,7 +1,7 @@
-"""Quantiles of several levels in one model: a model for each level, one output each.
+"""Several quantile levels in one model: one model, with one output, per level.
 
-Predictions of a row are put in order, so that quantiles never cross; that brings them no further from the
-true ones (Chernozhukov, Fernandez-Val and Galichon 2010)."""
+The predictions for a row are sorted, so that quantiles never cross; sorting never moves them further from the
+true quantiles (Chernozhukov, Fernandez-Val and Galichon 2010)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .training_facts import TRAINING_FACTS
 
 
 def levels_of(estimator: Any) -> list[float] | None:
-    """Return the levels of quantiles if there are several; refuse others than numbers in rising order."""
+    """Return the quantile levels if there are several; refuse levels that are not numbers in rising order."""
     if estimator.loss != "quantile" or not np.ndim(estimator.quantile):
         return None
     if estimator.intervals:
@@ -45,7 +45,7 @@ def require_one_target(y: Any) -> None:
 
 
 def require_same_levels(estimator: Any) -> None:
-    """Refuse to continue a fitted model with other levels than it has."""
+    """Refuse to continue a fitted model with different levels."""
     before, now = getattr(estimator, "quantiles_", None), levels_of(estimator)
     before = None if before is None else before.tolist()
     if before != now:
@@ -54,7 +54,7 @@ def require_same_levels(estimator: Any) -> None:
 
 
 def of_each_level(estimator: Any) -> list[Any]:
-    """Return estimators like this one, each of a single level; the estimator itself if it has no levels."""
+    """Return a copy of the estimator for each single level; the estimator itself if it has no levels."""
     levels = levels_of(estimator)
     if levels is None:
         return [estimator]
@@ -65,10 +65,10 @@ def of_each_level(estimator: Any) -> list[Any]:
 
 
 def fit_levels(estimator: Any, rows: Any, deadline: Deadline, given: GivenRows | None) -> list[str]:
-    """Fit a model for each level to the same rows (X, y, weight), and give the estimator the attributes of
-    them all; return warnings.
+    """Fit a model for each level to the same rows (X, y, weight), and join their attributes in the estimator;
+    return warnings.
 
-    The splines of all are the same: they do not depend on y, and without squared error there are neither
+    All models have the same splines: these do not depend on y, and without squared error there are neither
     jumps nor a trend."""
     require_one_target(rows[1])
     models, messages = of_each_level(estimator), []
@@ -92,7 +92,7 @@ def learn_levels(estimator: Any, training: RowsInMemory) -> None:
     _share_seed(estimator, models)
     if hasattr(estimator, "_machine"):
         _continue(estimator, models)
-    streams = deepcopy(getattr(estimator, "_stream", []))  # a block that one of them refuses changes none
+    streams = deepcopy(getattr(estimator, "_stream", []))  # if one model refuses a block, none changes
     for model, stream in zip(models, streams, strict=False):
         model._stream = stream
     for model in models:
@@ -103,7 +103,7 @@ def learn_levels(estimator: Any, training: RowsInMemory) -> None:
 
 
 def _share_seed(estimator: Any, models: Sequence[Any]) -> None:
-    """Have all models start from the same random numbers; a checkpoint tells these if there is no seed."""
+    """Start all models from the same random numbers; without a seed, take these from the checkpoint."""
     seed = estimator.random_state
     if not (isinstance(seed, Integral) or (seed is None and estimator.checkpoint is not None)):
         seed = check_random_state(seed).randint(1 << 31)
@@ -112,7 +112,7 @@ def _share_seed(estimator: Any, models: Sequence[Any]) -> None:
 
 
 def _continue(estimator: Any, models: Sequence[Any]) -> None:
-    """Give the model of each level what the last fit has learnt of it."""
+    """Give the model of each level what the last fit learned for it."""
     require_same_levels(estimator)
     machine = estimator._machine
     for k, model in enumerate(models):
@@ -123,7 +123,7 @@ def _continue(estimator: Any, models: Sequence[Any]) -> None:
 
 
 def _become(estimator: Any, models: Sequence[Any]) -> None:
-    """Give the estimator the outputs of models of its levels, and nothing of an earlier fit."""
+    """Give the estimator the outputs of the models of its levels, and remove what an earlier fit left."""
     for name in TRAINING_FACTS:
         estimator.__dict__.pop(name, None)
     vars(estimator).update(side_by_side_attributes(models))
@@ -135,7 +135,7 @@ def _columns_of(model: Any) -> dict[str, Any]:
 
 
 def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:
-    """Return the attributes of the model that has the outputs of models of a level each."""
+    """Return the attributes of a model that joins the outputs of single-level models."""
     first = models[0]
     machines = [model._machine for model in models]
     layout, params = side_by_side([(machine.layout, machine.params) for machine in machines])
@@ -163,6 +163,6 @@ def _mean(values: Sequence[Any]) -> Any:
 
 
 def _mean_curve(curves: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the mean of curves; those that end before the others stay at their last value."""
+    """Return the mean of curves; shorter curves are extended by their last value."""
     longest = max(map(len, curves))
     return _mean([np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves])

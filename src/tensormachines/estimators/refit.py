@@ -1,4 +1,4 @@
-"""A fitted model once more, with its settings and columns, fitted to its rows with other weights."""
+"""Refit a fitted model with its settings and columns to its rows, with other weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .search import Search
 
 
 def refitted(model: Any, X: Any, y: Any, weight: np.ndarray, seed: int) -> Any:
-    """Return a model like a fitted one; of a search, the weighted mean of the candidates that it chose."""
+    """Return a refitted copy of a model; for a search, the weighted mean of the candidates that it chose."""
     if not isinstance(model, Search):
         return _fit_alike(model, {}, X, y, weight, seed)
     best, chosen = model._fitted(), [dict(member) for member in model.members_]
@@ -26,13 +26,13 @@ def refitted(model: Any, X: Any, y: Any, weight: np.ndarray, seed: int) -> Any:
 
 
 def _fit_alike(model: Any, settings: dict[str, Any], X: Any, y: Any, weight: np.ndarray, seed: int) -> Any:
-    """Fit a clone that knows the levels of categories: with other weights, other ones might be rare."""
+    """Fit a clone that knows the category levels: with other weights, different levels might be rare."""
     plain = {"warm_start": False, "checkpoint": None, "intervals": False, "verbose": 0, "random_state": seed}
     known = model.get_params(deep=False)
     alike = clone(model).set_params(**settings, **{name: plain[name] for name in plain if name in known})
     alike._known_columns = model._columns
     with warnings.catch_warnings():
-        for category in (ColumnWarning, ConvergenceWarning):  # which the model itself has given
+        for category in (ColumnWarning, ConvergenceWarning):  # the model itself has already warned
             warnings.simplefilter("ignore", category)
         alike.fit(X, y, sample_weight=weight)
     del alike._known_columns

@@ -77,12 +77,12 @@ class Regression(RegressorMixin, PolynomialModel):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from one more block of rows, which need not be kept.
+        """Learn from one more block of rows, which the caller need not keep.
 
-        The first block sets the basis and the units of the target, and should look like those to come; a few
-        thousand rows per block work well. The objective is the mean over the last 30 blocks; blocks that are
-        gone count by a quadratic model of them. After `fit`, learning continues from the fitted model. The
-        settings of the solver (solver, max_iter, tol, n_restarts) are ignored.
+        The first block determines the basis and the units of the target, so it should resemble later blocks;
+        a few thousand rows per block work well. The objective is the mean over the last 30 blocks; each past
+        block is represented by a quadratic model of its loss. After `fit`, learning continues from the fitted
+        model. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------
@@ -107,11 +107,11 @@ class Regression(RegressorMixin, PolynomialModel):
 
     @lazy_on_dask
     def predict(self, X: Any) -> np.ndarray:
-        """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
+        """Predict targets of shape (n_samples,) or (n_samples, n_outputs), like the y of the fit."""
         return self._predictions(self._outputs(X))
 
     def _predictions(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the predictions that outputs (rows, n_outputs) stand for."""
+        """Return the predictions for outputs (rows, n_outputs)."""
         if self._target_link == "log":
             outputs = np.exp(self._bounded(outputs))
         if hasattr(self, "quantiles_"):
@@ -121,7 +121,7 @@ class Regression(RegressorMixin, PolynomialModel):
 
 class TensorMachineRegressor(Regression):
     __doc__ = documentation(
-        "Polynomial regression whose features are learnt: a Tensor Machine, fitted by least squares or by "
+        "Polynomial regression with learned features: a Tensor Machine, fitted by least squares or by "
         "another loss.",
         """
         >>> from sklearn.datasets import load_diabetes
@@ -241,24 +241,24 @@ class TensorMachineRegressor(Regression):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            Targets. A Dask collection if X is one. A source brings its own targets and weights.
+            Targets; a Dask collection if X is one. A source provides its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         exposure : array-like of shape (n_samples,), optional
-            How long, or how much of it, each row was observed, for loss="poisson", "gamma" and "tweedie": the
-            fit is that of ``y / exposure`` with the weights ``sample_weight * exposure``, and predictions are
-            for an exposure of 1.
+            How long, or how much of it, each row was observed; only for loss="poisson", "gamma" and
+            "tweedie". The model is fitted to ``y / exposure`` with the weights ``sample_weight * exposure``,
+            and predictions are for an exposure of 1.
         offset : array-like of shape (n_samples,), optional
-            A part of the outputs that is known: it is added to them in the fit. With loss="poisson", "gamma"
-            and "tweedie" outputs are logarithms, and offset=log(c) means that c multiplies predictions. They
-            are those for an offset of 0.
+            Known part of the outputs, which is added to them in the fit. With loss="poisson", "gamma" and
+            "tweedie" outputs are logarithms, so offset=log(c) multiplies predictions by c. Without an offset,
+            `predict` assumes an offset of 0.
         X_val : array-like or sparse matrix of shape (n_validation_samples, n_features), optional
-            Rows to validate on, with the columns of X; both in memory. Their loss after each iteration is
-            ``validation_loss_curve_``. ``early_stopping=True`` stops by it, and holds out no training rows.
+            Validation rows, with the columns of X; both must be in memory. Their loss after each iteration is
+            ``validation_loss_curve_``. ``early_stopping=True`` uses this loss and holds out no training rows.
         y_val : array-like of shape (n_validation_samples,) or (n_validation_samples, n_outputs), optional
         sample_weight_val : array-like of shape (n_validation_samples,), optional
         exposure_val, offset_val : array-like of shape (n_validation_samples,), optional
-            Needed with an ``exposure`` or an ``offset``.
+            Required with ``exposure`` or ``offset``, respectively.
         """
         with fit_scope(self):
             with_name = y
@@ -306,12 +306,12 @@ class TensorMachineRegressor(Regression):
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None, offset: Any = None
     ) -> Self:
-        """Learn from one more block of rows, which need not be kept.
+        """Learn from one more block of rows, which the caller need not keep.
 
-        The first block sets the basis and the units of the target, and should look like those to come; a few
-        thousand rows per block work well. The objective is the mean over the last 30 blocks; blocks that are
-        gone count by a quadratic model of them. After `fit`, learning continues from the fitted model. The
-        settings of the solver (solver, max_iter, tol, n_restarts) are ignored.
+        The first block determines the basis and the units of the target, so it should resemble later blocks;
+        a few thousand rows per block work well. The objective is the mean over the last 30 blocks; each past
+        block is represented by a quadratic model of its loss. After `fit`, learning continues from the fitted
+        model. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------
@@ -324,15 +324,16 @@ class TensorMachineRegressor(Regression):
         return super().partial_fit(X, y, sample_weight)
 
     def predict(self, X: Any, exposure: Any = None, offset: Any = None) -> np.ndarray:
-        """Predict targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit.
+        """Predict targets of shape (n_samples,) or (n_samples, n_outputs), like the y of the fit.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         exposure : array-like of shape (n_samples,), optional
-            Multiplies the predictions, see `fit`.
+            Factor of the predictions, see `fit`.
         offset : array-like of shape (n_samples,), optional
-            Added to the outputs, see `fit`. If X is a Dask collection, both are, too, with its partitions.
+            Added to the outputs, see `fit`. If X is a Dask collection, ``exposure`` and ``offset`` must be
+            Dask collections with the same partitions.
         """
         predicted = super().predict(X)
         if exposure is None and offset is None:
@@ -342,8 +343,8 @@ class TensorMachineRegressor(Regression):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Predict intervals that contain a share ``coverage`` of the targets of new rows.
 
-        They are calibrated by the errors of rows that models were not fitted to (conformal prediction), and
-        wider where larger errors are expected. The fit must have had ``intervals=True``.
+        Errors on held-out rows calibrate the intervals (conformal prediction). Intervals are wider where
+        larger errors are expected. The model must have been fitted with ``intervals=True``.
 
         Parameters
         ----------
@@ -354,7 +355,7 @@ class TensorMachineRegressor(Regression):
         Returns
         -------
         bounds : ndarray of shape (n_samples, 2)
-            The lower and the upper bound of each row.
+            Lower and upper bound for each row.
         """
         self._require_fit()
         return bounds_of(self, X, coverage)
@@ -362,21 +363,22 @@ class TensorMachineRegressor(Regression):
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
     ) -> float:
-        """Return R2; with loss="poisson", "gamma" and "tweedie", the share of the deviance that is explained.
+        """Return R2, or the explained share of the deviance for loss="poisson", "gamma" and "tweedie".
 
-        Both are as in scikit-learn, whose GLMs have the latter; both are 1 for perfect predictions, and 0 for
-        the mean of y. Several outputs are averaged. With quantiles of several levels it is the mean share of
-        their pinball losses that is explained, on 100,000 rows at random if X is not in memory and has more.
+        Both are defined as in scikit-learn, the latter as in its GLMs: 1 for perfect predictions, and 0 for
+        predicting the mean of y. Several outputs are averaged. With several quantile levels, the score is the
+        mean explained share of their pinball losses, on 100,000 random rows if X is not in memory and has
+        more.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Or a Dask collection, or a source of blocks, which brings its own targets and weights.
+            Or a Dask collection, or a source of blocks, which provides its own targets and weights.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
         exposure, offset : array-like of shape (n_samples,), optional
-            See `fit`. The score is then that of what the fit learns: of the rates y / exposure, for example,
-            with weights to match, and relative to their mean.
+            See `fit`. The score then refers to the quantity that the fit learns: for example the rates y /
+            exposure, weighted accordingly and relative to their mean.
         """
         y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
         loss = SQUARED if self._target_link == "identity" else self._loss()

@@ -16,7 +16,7 @@ from .._fit.target_units import IQR_OF_NORMAL, weighted_quantiles
 from .._model.losses import NAMES, USUAL_QUANTILE, Loss, huber, loss_named
 from .sklearn_private import Interval, StrOptions
 
-LARGEST_OFFSET = 100  # of a log link: its exponential, and weights made of it, are far from overflow
+LARGEST_OFFSET = 100  # for a log link: its exponential, and weights derived from it, do not overflow
 
 CONSTRAINTS: dict[str, list[Any]] = {
     "loss": [StrOptions(set(NAMES)), callable],
@@ -27,21 +27,21 @@ CONSTRAINTS: dict[str, list[Any]] = {
 
 
 def loss_of(estimator: Any) -> Loss:
-    """Return the loss that the parameters of a regressor or a search name, but for several quantiles."""
+    """Return the loss named by the parameters of a regressor or search, except for several quantiles."""
     level = float(estimator.quantile) if isinstance(estimator.quantile, Real) else USUAL_QUANTILE
     return loss_named(estimator.loss, float(estimator.power), level)
 
 
 def mean_loss(loss: Loss, y: np.ndarray, outputs: np.ndarray, weight: np.ndarray | None) -> float:
-    """Return the mean over rows and outputs (rows, outputs) of the measure that scikit-learn has for a loss.
+    """Return scikit-learn's measure for a loss, averaged over rows and outputs (rows, outputs).
 
-    It is the deviance of losses with a log link, whose outputs are logarithms, the pinball loss or the
-    absolute error without rounding, the squared error, and the loss itself if it is the user's own."""
+    The measure is the deviance for losses with a log link (outputs are logarithms), the pinball loss or the
+    absolute error without the parabola near 0, the squared error, or the user's own loss itself."""
     return float(np.average(row_losses(loss, y, outputs), weights=weight))
 
 
 def row_losses(loss: Loss, y: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-    """Return the same for each row, (rows,)."""
+    """Return the measure of `mean_loss` for each row, (rows,)."""
     if loss.log_link:
         return 2 * loss.pointwise(y, outputs)[0] / y.shape[1]
     if loss.code is None:
@@ -50,7 +50,7 @@ def row_losses(loss: Loss, y: np.ndarray, outputs: np.ndarray) -> np.ndarray:
 
 
 def in_units_of(y: np.ndarray, weight: np.ndarray | None, loss: Loss) -> Loss:
-    """Return the same loss for numbers like y, which are not standardised: the threshold of Huber's loss."""
+    """Return the loss for numbers like y, which are not standardised: it changes Huber's threshold."""
     if loss.name != "huber":
         return loss
     flat = y.astype(np.float64).ravel()
@@ -73,7 +73,7 @@ _ERRORS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
 def deviance_explained(loss: Loss, y: Any, predicted: Any, weight: Any) -> float:
     """Return the share of the deviance from the mean that predictions explain, as scikit-learn's GLMs do.
 
-    It is averaged over several outputs, as R2 is."""
+    The share is averaged over several outputs, as R2 is."""
     y, predicted = (np.asarray(each, dtype=np.float64).reshape(len(each), -1) for each in (y, predicted))
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     shares = []
@@ -95,7 +95,7 @@ def unknown_part(
 
 
 def per_exposure(loss: Loss, X: Any, y: Any, sample_weight: Any, exposure: Any) -> tuple[Any, Any]:
-    """Return y / exposure, and the weights times the exposure: rates, each as certain as it was observed."""
+    """Return the rates y / exposure, and the weights times the exposure."""
     _require_log_link(loss)
     if isinstance(X, Source):
         raise ValueError(
@@ -117,10 +117,10 @@ def _rates(y: Any, sample_weight: Any, exposure: Any) -> tuple[np.ndarray, np.nd
 
 
 def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) -> tuple[Any, Any]:
-    """Return the targets and weights of a model to whose outputs an ``offset`` is added.
+    """Return the targets and weights for a fit with an ``offset`` added to the outputs.
 
-    With a log link y / exp(offset) is left. The deviance of power p, of y from a mean m, is c^(2 - p) times
-    that of y / c from m / c: so the weights are multiplied by it."""
+    With a log link, the target becomes y / exp(offset). The deviance of power p between y and a mean m is
+    c^(2 - p) times the deviance between y / c and m / c, so the weights are multiplied by this factor."""
     if loss.code is None:
         raise ValueError("offset cannot be combined with a loss of your own: leave it out.")
     if isinstance(X, Source):
@@ -160,7 +160,7 @@ def _without_offset_in_words(loss: Loss) -> str:
 
 
 def with_known_part(loss: Loss, link: str, X: Any, predicted: Any, exposure: Any, offset: Any) -> Any:
-    """Return predictions of X for an exposure and an offset, lazily where they are on Dask."""
+    """Return predictions of X for an exposure and an offset, lazily on Dask."""
     if exposure is not None:
         _require_log_link(loss)
     for function, known, what in (

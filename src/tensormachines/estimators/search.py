@@ -40,12 +40,12 @@ from .validation import TakesFrames
 
 
 def of_best_estimator(name: str) -> Any:
-    """Return a property that is the attribute of the best estimator."""
+    """Return a property that reads an attribute of the best estimator."""
     return property(lambda self: getattr(self._best(name), name), doc=f"The {name} of ``best_estimator_``.")
 
 
 class Search(CallbackSupportMixin, TakesFrames):
-    """What both searches share: candidates, folds, trials, and the ``best_estimator_`` that does the rest."""
+    """Base of both searches: candidates, folds, trials, and the ``best_estimator_`` that does the rest."""
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = (
@@ -67,7 +67,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     n_iter_ = of_best_estimator("n_iter_")
     objective_ = of_best_estimator("objective_")
     loss_curve_ = of_best_estimator("loss_curve_")
-    # What inspection, exports and files read of a fitted model.
+    # The attributes of a fitted model that inspection, exports and files read.
     _machine = of_best_estimator("_machine")
     _squeezed = of_best_estimator("_squeezed")
     _target_link = of_best_estimator("_target_link")
@@ -177,10 +177,10 @@ class Search(CallbackSupportMixin, TakesFrames):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            A classifier takes several columns if they are labels, 0 and 1. A Dask collection if X is one. A
-            source brings its own targets and weights.
+            A classifier accepts several columns if they are labels, 0 and 1. A Dask collection if X is one. A
+            source provides its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice, in the scores too.
+            A weight of 2 means the same as giving the row twice, also in the scores.
         """
         with fit_scope(self):
             self._fit_and_warn(X, y, sample_weight)
@@ -238,7 +238,7 @@ class Search(CallbackSupportMixin, TakesFrames):
 
         See `tensormachines.persistence.save`.
         """
-        from ..persistence import save  # which knows all estimators
+        from ..persistence import save  # imports all estimators
 
         save(self, path)
 
@@ -284,7 +284,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         return learnt, messages
 
     def _plan(self, rows: Rows, seed: int) -> tuple[Rows, Plan]:
-        """Return the rows that candidates are tried on, checked, and how that is done."""
+        """Return the checked rows to try candidates on, and the plan of the search."""
         X, y, weight = rows
         # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
         X = as_frame(X) if self._takes_raw_columns() else X
@@ -300,7 +300,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     ) -> tuple[list[dict[str, Any]], list[Trial], list[Fold]]:
         """Fit and score candidates on each rung, default settings first.
 
-        Return the candidates, their trials, and the folds that there was time for."""
+        Return the candidates, their trials, and the folds for which there was time."""
         folds, seed = plan.folds, plan.folds[0].seed
         trials: list[Trial] = []
         settings, jumps = default_settings(self.solver, self.jumps), self.jumps is True
@@ -315,7 +315,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         budget.costs += [cost_of(estimator) for estimator in estimators]
         judge = Judge(estimators, folds, plan.rungs, self._scorer(estimators[0]), budget.clock)
         with warnings.catch_warnings():
-            # The score of such a model tells enough.
+            # The score of such a model says enough.
             warnings.filterwarnings("ignore", message=".*some outputs overflow", category=RuntimeWarning)
             found_trials = search(
                 plan.rungs,
@@ -337,7 +337,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _ensemble(
         self, trials: list[Trial], best: int, candidates: list[dict[str, Any]], folds: list[Fold]
     ) -> tuple[dict[int, float], float, Outputs]:
-        """Return the weights of candidates, their scale, and their mean: see `members_of`."""
+        """Return the weights of candidates, their scale, and their mean outputs: see `members_of`."""
         if self.scoring is not None or self.n_members == 1:
             return {trials[best].candidate: 1.0}, 1.0, trials[best].outputs
 
@@ -366,7 +366,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _splits(
         self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the rows to train on and to score on for each split that can be used."""
+        """Return the rows to train on and to score on for each usable split."""
         return usable(self._splitter(y, seed).split(X, y), y, weight, is_classifier(self))
 
     # ---- what regression and classification do differently

@@ -15,7 +15,7 @@ from .halving import Rung, ladder
 
 @dataclass(frozen=True)
 class Plan:
-    """Candidates, folds and rungs, and the usual rank and penalty of a model of all rows."""
+    """Candidates, folds and rungs, and the default rank and penalty of a model of all rows."""
 
     candidates: Sequence[dict[str, Any]]
     folds: list[Fold]
@@ -25,11 +25,11 @@ class Plan:
 
     @property
     def n_rows(self) -> int:
-        """The fewest rows that a fold has to train on."""
+        """Return the number of training rows in the smallest fold."""
         return min(fold.n_training_rows for fold in self.folds)
 
     def grid(self, jumps: bool) -> Grid:
-        """Return the grid of candidates that have jumps, or have none."""
+        """Return the grid of candidates, all with jumps or all without."""
         candidates = tuple({**candidate, "jumps": jumps} for candidate in self.candidates)
         return Grid(candidates, self.usual_rank, self.usual_alpha)
 

@@ -1,4 +1,4 @@
-"""Progress of a search: one line that is updated where somebody is looking, or lines that stay."""
+"""Progress of a search: one line that is updated in a terminal or notebook, or lines that stay."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ ERASE = "\r\x1b[K"
 
 
 class SearchProgress:
-    """Shows lines of a search called ``name``, with the ``seconds`` that it has taken.
+    """Show progress lines of a search called ``name``, with the ``seconds`` elapsed.
 
-    With verbose="auto" they replace each other on a terminal and in a notebook, and only those that are
-    ``kept`` remain; elsewhere there are none. Otherwise they are printed if ``verbose`` is 1 or more.
+    With verbose="auto", each line replaces the previous one in a terminal or notebook, and only lines that
+    are ``kept`` remain; elsewhere no lines are shown. Otherwise lines are printed if ``verbose`` is 1 or
+    more.
     """
 
     def __init__(self, verbose: int | str, name: str, seconds: Callable[[], float]):
@@ -26,13 +27,13 @@ class SearchProgress:
             self.place.show(f"[{self.name}] {line}, {self.seconds():.1f} s so far", kept)
 
     def end(self) -> None:
-        """Remove the line; in a notebook, which would leave a gap, say that the search has ended."""
+        """Remove the line; in a notebook, where this would leave a gap, say that the search has ended."""
         if self.place is not None:
             self.place.end(f"[{self.name}] done in {self.seconds():.1f} s")
 
 
 class Place(Protocol):
-    """Where lines are shown; at the ``end`` there is one more, if the place needs it."""
+    """A place that shows lines; at the ``end`` it may show one more."""
 
     def show(self, line: str, kept: bool) -> None: ...
 
@@ -64,8 +65,8 @@ class Terminal:
 
 
 class Notebook:
-    """One output of a cell that is replaced: the stream of a cell keeps all that was ever printed there, and
-    not every front end knows how to erase a line."""
+    """One cell output that is replaced: the stream of a cell keeps everything printed there, and not every
+    front end can erase a line."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []

@@ -1,4 +1,4 @@
-"""The rows of a search: those that candidates are tried on, in memory, and all rows, wherever they are."""
+"""The rows of a search: the rows in memory to try candidates on, and all rows, wherever they are."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .._data.training import RowsElsewhere
 from .column_parameters import refuse_other_categories
 from .halving import Report
 
-MOST_ENTRIES = 20_000_000  # of dense rows: 160 MB in float64, and a search makes a few copies
-FEWEST_ROWS = 2000  # of rows with very many columns: on fewer, candidates can hardly be told apart
+MOST_ENTRIES = 20_000_000  # in dense rows: 160 MB in float64, and a search makes a few copies
+FEWEST_ROWS = 2000  # even with very many columns: on fewer, candidates can hardly be told apart
 
 Given = tuple[Any, Any, Any]  # X, y and sample_weight
 
 
 @dataclass(frozen=True)
 class SearchRows:
-    """Rows to try candidates on, in memory; ``elsewhere`` are all rows, None if these are all of them.
+    """Rows in memory to try candidates on; ``elsewhere`` are all rows, or None if all rows are in memory.
 
-    There are ``growth`` times as many of them."""
+    All rows are ``growth`` times as many."""
 
     tried: Given
     elsewhere: Given | None = None
@@ -37,12 +37,13 @@ class SearchRows:
 
     @property
     def distant(self) -> bool:
-        """Tell whether the fit to all rows asks other machines."""
+        """Tell whether the fit to all rows uses other machines."""
         return self.elsewhere is not None and is_on_dask(self.elsewhere[0])
 
 
 def rows_of_search(search: Any, given: Given, seed: int, report: Report) -> SearchRows:
-    """Return the rows of a search; of a source or a Dask collection, one pass draws at most ``subsample``."""
+    """Return the rows of a search; one pass draws at most ``subsample`` from a source or a Dask
+    collection."""
     training = open_rows(*given)
     if training is None:
         return SearchRows(given)
@@ -62,8 +63,8 @@ def rows_of_search(search: Any, given: Given, seed: int, report: Report) -> Sear
 
 @dataclass(frozen=True)
 class Subsample:
-    """Draw at most ``most_rows`` rows of a chunk; of dense ones with many columns fewer. Rows of weight 0
-    come last. If y holds ``classes``, some rows of each are kept."""
+    """Draw at most ``most_rows`` rows of a chunk, fewer if they are dense with many columns. Rows of weight 0
+    come last. If y holds ``classes``, some rows of each class are kept."""
 
     most_rows: int
     seed: int
@@ -89,7 +90,7 @@ def draw(training: RowsElsewhere, subsample: Subsample) -> RowSample:
     """Return a sample of X, y and weights on disk or on Dask, or all of them if they are few."""
     drawn: RowSample = training.sum(subsample)
     if drawn.complete and isinstance(training, RowsOnDisk) and isinstance(drawn.parts[0], Frame):
-        training.warn_of_mistakes(count_columns(drawn.parts[0]))  # as the fit to all rows does otherwise
+        training.warn_of_mistakes(count_columns(drawn.parts[0]))  # otherwise the fit to all rows warns
     return drawn
 
 

@@ -1,4 +1,4 @@
-"""The private names of scikit-learn that this package uses: when one of them changes, this file does too.
+"""The private names of scikit-learn that this package uses: if one changes, only this file must change.
 
 `tests/estimators/test_sklearn_versions.py` says which versions they are tested with.
 """

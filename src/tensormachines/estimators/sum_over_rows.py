@@ -1,7 +1,7 @@
 """Sums over rows wherever they are: in memory, in a source of blocks, or on a Dask cluster.
 
-Each row is read once, and no more than a block of them is in memory: all that measures and samples of rows
-need is a function of a chunk whose results can be added."""
+Each row is read once, and at most one block is in memory: measures and samples of rows only need a function
+of a chunk whose results can be added."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_in_memory(X: Any) -> bool:
 
 
 def fitted_alone(model: Any) -> Any:
-    """Return a fitted model as workers need it: the best one of a search, without what is for fits alone."""
+    """Return a fitted model as workers need it: the best model of a search, without what only fits need."""
     found = copy(getattr(model, "best_estimator_", model))
     for name in ("_skl_callbacks", "_stream"):
         vars(found).pop(name, None)
@@ -43,10 +43,10 @@ def require_y(y: Any) -> None:
 def sum_over_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, function: Callable[[Chunk], Any], targets: bool = True
 ) -> Any:
-    """Return the sum of ``function`` over chunks of a source or of a Dask collection, in their order.
+    """Return the sum of ``function`` over the chunks of a source or a Dask collection, in order.
 
-    The X of a chunk is a matrix as the kernel of the fitted ``model`` takes it; y has an axis of outputs,
-    unless there are no ``targets``. A source brings y and weights itself."""
+    The X of a chunk is a matrix for the kernel of the fitted ``model``; y has an axis of outputs, unless
+    there are no ``targets``. A source provides y and weights itself."""
     if isinstance(X, Source):
         refuse_targets(y, sample_weight)
         with closing(model._chunks(X, targets)) as chunks:
@@ -56,7 +56,7 @@ def sum_over_rows(
     on_dask = import_dask()
     model._require_fit()
     validate_data(model, on_dask.example_rows(X), reset=False, skip_check_array=True)
-    if not targets:  # partitions are counted and read together with some y, of which none may be missing
+    if not targets:  # partitions are counted and read with some y, which may not be missing
         y, sample_weight = (X.iloc[:, 0].isna() if hasattr(X, "iloc") else X[:, 0] != X[:, 0]), None
     rows = on_dask.RowsOnDask(X, y, sample_weight)
     return rows.sum(OnPartition(model._columns, model._takes_raw_columns(), rows.feature_names, function))
@@ -68,9 +68,9 @@ def _with_axis(chunk: Chunk) -> Chunk:
 
 @dataclass(frozen=True)
 class OnPartition:
-    """A function of a partition, on a worker, whose rows are encoded by the ``columns`` of a model.
+    """A function of a partition, evaluated on a worker after encoding its rows by the ``columns`` of a model.
 
-    Without them all columns, of these ``names``, are numbers, some of which may be ``missing``."""
+    Without ``columns``, all columns, called ``names``, are numbers; some may be ``missing``."""
 
     columns: Columns | None
     missing: bool

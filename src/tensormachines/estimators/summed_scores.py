@@ -1,8 +1,8 @@
-"""Scores of rows that are not in memory, as sums over chunks of them.
+"""Scores on rows that are not in memory, as sums over chunks.
 
-The share of a loss that predictions explain is relative to the loss of the mean of y, which is not known
-before the end. For squared errors and deviances d, losses from the mean of all rows are those within chunks
-plus those between them, as variances are. With n the rows of a chunk and m the mean of their y,
+The share of a loss that predictions explain is relative to the loss of the mean of y, which is known only at
+the end. Squared errors and deviances d about the mean of all rows decompose, like variances, into a part
+within chunks and a part between them. With n the rows of a chunk and m the mean of their y,
 
     sum over rows of d(y, mean)  =  sum over chunks of  [ sum over its rows of d(y, m)  +  n d(m, mean) ]"""
 
@@ -21,12 +21,12 @@ from .._model.losses import SQUARED, Loss
 from .regression_losses import row_losses
 from .sum_over_rows import fitted_alone, sum_over_rows
 
-MOST_FOR_QUANTILES = 100_000  # rows that quantiles of y are taken of
+MOST_FOR_QUANTILES = 100_000  # rows from which quantiles of y are computed
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The weight of the rows whose label is predicted, and of all rows."""
+    """The weight of the rows whose label is predicted correctly, and of all rows."""
 
     right: float
     weight: float
@@ -69,9 +69,9 @@ class Explained:
 
     @property
     def share(self) -> float:
-        """The share of the loss of the mean that predictions explain, averaged over outputs.
+        """Return the share of the loss of the mean that predictions explain, averaged over outputs.
 
-        Where y does not vary, R2 is that of scikit-learn, and the share of a deviance is not defined."""
+        Where y does not vary, R2 follows scikit-learn, and the share of a deviance is undefined."""
         if self.loss == SQUARED:
             if_constant = np.where(self.ours == 0, 1.0, 0.0)
         else:
@@ -83,7 +83,7 @@ class Explained:
 
 
 def _losses(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the loss of each entry; 0 where both are 0, whose logarithm a deviance would take."""
+    """Return the loss of each entry; 0 where both are 0, because a deviance would take the logarithm of 0."""
     if loss == SQUARED:
         return (y - predicted) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -108,7 +108,7 @@ def _accuracy(model: Any, chunk: Chunk) -> Accuracy:
 
 
 def explained(model: Any, loss: Loss, X: Any, y: Any, sample_weight: Any) -> float:
-    """Return R2 if the loss is SQUARED, and otherwise the share of the deviance that is explained."""
+    """Return R2 if the loss is SQUARED, and otherwise the explained share of the deviance."""
     return sum_over_rows(model, X, y, sample_weight, partial(_explained, fitted_alone(model), loss)).share
 
 
@@ -117,7 +117,7 @@ def _explained(model: Any, loss: Loss, chunk: Chunk) -> Explained:
 
 
 def quantiles_explained(model: Any, X: Any, y: Any, sample_weight: Any) -> float:
-    """Return the mean share of pinball losses that is explained, on a sample if there are many rows."""
+    """Return the mean explained share of the pinball losses, on a sample if there are many rows."""
     sample = sum_over_rows(model, X, y, sample_weight, partial(_sample, fitted_alone(model)))
     predicted, y, weight = sample.parts
     return pinball_explained(model.quantiles_, y[:, 0], predicted, weight)

@@ -34,7 +34,7 @@ from .search import Search, of_best_estimator
 from .search_docstrings import search_documentation
 from .sklearn_private import fit_context
 
-ENOUGH_TO_HOLD_OUT = 10_000  # rows: with fewer, the best of a hundred candidates on a fifth is so by chance
+ENOUGH_TO_HOLD_OUT = 10_000  # rows: with fewer, the best of a hundred candidates on one fifth wins by chance
 HELD_OUT = 0.2
 FOLDS = 5
 
@@ -147,9 +147,9 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Or a dataframe, a Dask array or dataframe, or a source of `tensormachines.blocks`.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            A Dask collection if X is one. A source brings its own targets and weights.
+            A Dask collection if X is one. A source provides its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice, in the scores too.
+            A weight of 2 means the same as giving the row twice, also in the scores.
         exposure, offset : array-like of shape (n_samples,), optional
             See `TensorMachineRegressor.fit`.
         """
@@ -204,7 +204,7 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         return _without_classes(y, seed) if self.cv is None else check_cv(self.cv)
 
     def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
-        """Return minus the mean loss, in the units of y; of several quantiles, the mean over them."""
+        """Return minus the mean loss, in the units of y, averaged over several quantiles."""
         _, y, weight = fold.scoring
         y = y.astype(np.float64).reshape(len(y), -1)
         if (levels := levels_of(self)) is not None:
@@ -353,9 +353,9 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         return splitter(_n_folds(y), shuffle=True, random_state=seed)
 
     def _mean_loss(self, outputs: np.ndarray, fold: Fold) -> float:
-        """Return minus the mean log-loss; of several labels, the mean over them.
+        """Return minus the mean log-loss, averaged over several labels.
 
-        A class that is missing in the training rows counts as if it had the smallest probability there is.
+        A class that is missing in the training rows counts as if it had the smallest positive probability.
         """
         _, y, weight = fold.scoring
         if y.ndim == 2:

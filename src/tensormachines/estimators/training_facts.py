@@ -1,5 +1,5 @@
-"""Facts about the training rows that a fitted model keeps: mean outputs, the parts of columns in them, the
-importance of columns, and the losses of the fit.
+"""Facts about the training rows that a fitted model keeps: mean outputs, the parts that columns contribute to
+them, the importance of columns, and the losses of the fit.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ TRAINING_FACTS = (  # after `fit`, not after `partial_fit`
 
 def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[str, Any]:
     """Return ``_mean_outputs`` (n_outputs,), ``_mean_parts`` (n_outputs, n_columns) and ``_importances``
-    (n_columns,) of the params of a solver.
+    (n_columns,), given the params of a solver.
 
-    The mean is over all training rows, by weight; the others are from a sample of them. The mean parts are
-    relative to the mean row: there are none if the basis does not know it."""
+    The mean outputs are weighted means over all training rows; the others come from a sample of these rows.
+    The mean parts are relative to the mean row; there are none if the basis does not know the mean row."""
     problem, params = problem.with_trend(params.astype(problem.dtype))
     with np.errstate(over="ignore", invalid="ignore"):
         sums, weight = problem.blocks.total(
@@ -41,7 +41,7 @@ def training_facts(problem: Problem, params: np.ndarray, threads: int) -> dict[s
         )
         means = sums / weight
         parts = _mean_parts(problem, params, means)
-    n_columns = problem.basis.n_columns  # without that of the norm
+    n_columns = problem.basis.n_columns  # without the column of the norm
     return {
         "_mean_outputs": problem.center + problem.deviation * means,
         "_importances": shares(shares(effects[:, :n_columns]).sum(axis=0)),
@@ -55,10 +55,11 @@ def loss_curves(curves: Curves) -> dict[str, np.ndarray]:
 
 
 def _mean_parts(problem: Problem, params: np.ndarray, means: np.ndarray) -> np.ndarray | None:
-    """Return the parts (n_outputs, n_columns) of columns in the differences between the mean outputs and
-    those at the mean row; None if the basis does not know that.
+    """Return the parts (n_outputs, n_columns) that columns contribute to the difference between the mean
+    outputs and the outputs at the mean row; None if the basis does not know the mean row.
 
-    They are from a sample of the rows; what is left of the differences is shared by the sizes of the parts.
+    The parts come from a sample of the rows; the rest of each difference is distributed in proportion to
+    their sizes.
     """
     layout, basis = problem.layout, problem.basis
     if isinstance(layout, AnovaLayout) or not knows_mean(basis):

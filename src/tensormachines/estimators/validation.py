@@ -1,6 +1,6 @@
-"""The door through which X comes into an estimator: what it may be, and what is remembered of it.
+"""Validation of X in an estimator: what X may be, and what is remembered of it.
 
-Raw input becomes a Frame here, once; frames are encoded, and everything else is checked by scikit-learn."""
+Raw input becomes a Frame here, once. Frames are encoded, and scikit-learn checks everything else."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from .._model.block import canonical
 from .column_parameters import declared_kinds
 from .sklearn_private import check_sample_weight
 
-FEW_NUMBERS = 1000  # with which BLAS starts no threads
+FEW_NUMBERS = 1000  # so few that BLAS starts no threads
 
 
 class TakesFrames(BaseEstimator):
-    """An estimator with a parameter ``basis`` that takes a matrix of numbers, and raw frames as well where
-    the basis is one of ``_raw_bases``.
+    """An estimator with a parameter ``basis`` that accepts a matrix of numbers, and also raw frames if the
+    basis is one of ``_raw_bases``.
 
-    ``_columns`` are those of the frame that the model was fitted to; None for a matrix of numbers. ``_kinds``
-    are those of the columns in a fit within a search, which has seen more rows; ``_known_columns`` those of a
-    model whose rows are fitted again.
+    ``_columns`` are the columns of the frame that the model was fitted to; None for a matrix of numbers.
+    ``_kinds`` are the kinds of columns in a fit within a search, which has seen more rows. ``_known_columns``
+    are the columns of a model that is refitted to its rows.
     """
 
     basis: str | None
@@ -69,7 +69,7 @@ class TakesFrames(BaseEstimator):
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **options: Any
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return X as a matrix for the kernel, y and weights; learn the columns of raw X (``_columns``)."""
+        """Return X as a matrix for the kernel, y and weights; learn the ``_columns`` of a raw X."""
         X, frame = without_lists(X), None
         refuse_empty(X)
         refuse_missing_targets(y)
@@ -78,8 +78,8 @@ class TakesFrames(BaseEstimator):
         if is_classifier(self) and not options.get("multi_output"):
             refuse_several_labels(y, type(self).__name__)
         if reset:
-            # Set at once, like the names of the columns, and undone if the fit fails: callbacks evaluate
-            # models on the way.
+            # Set at once, like the names of the columns, because callbacks evaluate models during the fit;
+            # undone if the fit fails.
             self._columns = None
             kinds = self._kinds_of(X)
             if self._takes_raw_columns() and (is_raw(X) or kinds is not None):
@@ -96,11 +96,11 @@ class TakesFrames(BaseEstimator):
         return X, y, sample_weight
 
     def _kinds_of(self, X: Any) -> Sequence[str | None] | None:
-        """Return the known kinds of columns of training rows, None for others; None if none is known."""
+        """Return the kinds of columns of training rows, None for unknown kinds; None if none is known."""
         if self._kinds is not None or len(X.shape) != 2:
             return self._kinds
         kinds = declared_kinds(self.categorical_features, X.shape[1], column_names(X))
-        if kinds is not None:  # booleans are 0 and 1, whatever they come as
+        if kinds is not None:  # booleans are 0 and 1, whatever their type
             booleans = boolean_columns(X)
             kinds = [None if j in booleans else kind for j, kind in enumerate(kinds)]
         if kinds is not None and (sparse.issparse(X) or not self._takes_raw_columns()):
@@ -111,7 +111,7 @@ class TakesFrames(BaseEstimator):
         return kinds
 
     def _notice_columns(self, X: Any, stacklevel: int) -> None:
-        """Warn of columns of the training rows that may not mean what the model takes them for."""
+        """Warn of columns of the training rows that the model may misinterpret."""
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names.tolist()
         in_memory = not isinstance(X, Source) and not is_on_dask(X)
@@ -130,7 +130,7 @@ class TakesFrames(BaseEstimator):
             warnings.warn(in_words(notes), ColumnWarning, stacklevel=stacklevel)
 
     def _check_data(self, X: Any, *y: Any, reset: bool, frame: Frame | None = None, **options: Any) -> Any:
-        """Return X, or X and y, as arrays of numbers; ``frame`` is X where its columns have been read."""
+        """Return X, or X and y, as arrays of numbers; ``frame`` is X if its columns have been read."""
         options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
         options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
         X = without_lists(X)
@@ -165,7 +165,7 @@ class TakesFrames(BaseEstimator):
         return checked
 
     def _check_names(self, frame: Frame, reset: bool) -> None:
-        """Do for a Frame what scikit-learn does for the frames that it knows."""
+        """Check the names of a Frame as scikit-learn checks those of the dataframes that it knows."""
         names = None if frame.names is None else list(frame.names)
         if reset:
             self._name_columns(frame.shape[1], names)
@@ -220,19 +220,19 @@ class TakesFrames(BaseEstimator):
             del self.feature_names_in_
 
     def _name_target(self, X: Any, y: Any) -> None:
-        """Remember what y, which a source of blocks brings, is called, if it has a name."""
+        """Remember the name of y, if it has one; a source of blocks provides y itself."""
         name = X.target_name if isinstance(X, Source) else target_name(y)
         if name is not None:
             self.target_name_ = name
         elif hasattr(self, "target_name_"):
             del self.target_name_
-        for of_file in ("_notations", "_rows_of_fit", "_known_part"):  # of an earlier fit
+        for of_file in ("_notations", "_rows_of_fit", "_known_part"):  # left over from an earlier fit
             self.__dict__.pop(of_file, None)
         if isinstance(X, Source) and (notations := X.notations()):
             self._notations = notations
 
     def _is_plain(self, X: Any) -> bool:
-        """Return whether X needs no checks: ten times as fast as the checks, for predicting single rows."""
+        """Tell whether X needs no checks: ten times as fast as checking, for predicting single rows."""
         return (
             type(X) is np.ndarray
             and X.dtype in (np.float64, np.float32)
@@ -246,7 +246,7 @@ class TakesFrames(BaseEstimator):
         )
 
     def _few_plain_rows(self, X: Any) -> np.ndarray | None:
-        """Return few rows of a frame with the columns of the fit as a matrix; None if X needs checks."""
+        """Return a few rows of a frame with the columns of the fit as a matrix; None if X needs checks."""
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return None
@@ -260,7 +260,7 @@ class TakesFrames(BaseEstimator):
 
 
 def all_finite(numbers: np.ndarray) -> bool:
-    """Tell whether there is neither NaN nor infinity, for few numbers in half the time that NumPy takes."""
+    """Tell whether all numbers are finite; for few numbers in half the time that NumPy takes."""
     few = numbers.size <= FEW_NUMBERS and isfinite(np.vdot(numbers, numbers))  # which may overflow
     return few or bool(np.isfinite(numbers).all())
 

@@ -1,4 +1,4 @@
-"""Fits that go on where the last one ended."""
+"""Fits that continue where the last one ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def continues(estimator: Any) -> bool:
 
 
 def last_fit(estimator: Any) -> Before | None:
-    """Return what the next fit continues, if it does."""
+    """Return what the next fit continues from, if it does."""
     if not continues(estimator):
         return None
     relevance = getattr(estimator, "_relevance", None)

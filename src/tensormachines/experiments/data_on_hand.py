@@ -1,4 +1,4 @@
-"""The data sets of a run: which are available, which relatives replace the others, how many rows are used."""
+"""The data sets of a run: which are available, which related sets replace others, how many rows are used."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ BOUND_SET = "forest"  # the set of the experiment "bound", which may need more r
 # Rows times columns that a selection can afford: with few rows, small ranks and large penalties seem best.
 SELECT_NUMBERS = 4_000_000
 
-# Indoor has many records of one place, and its test rows are of other places, recorded months later: a fold
-# must not have records of the places that it is validated on.
+# Indoor has many records of each place, and its test rows are of other places, recorded months later. So a
+# fold must not contain records of the places that it is validated on.
 WHOLE_TARGETS = ("indoor",)
 
 
@@ -48,9 +48,9 @@ class DataOnHand:
     def folds(self, known: DataSet, method: Method) -> int:
         """Return the number of folds; 1 if half of the rows are fitted and the other half is predicted.
 
-        The best penalty of KRR depends on the number of rows as no power of it does: on Forest it is 1e-3 for
-        5,000 rows, and 1e-5 to 1e-4 for 20,000, on Adult 10 to 30 for 2,000 to 8,000. Hence half of the rows
-        once, and not several folds of few."""
+        The best penalty of KRR does not follow a power of the number of rows: on Forest it is 1e-3 for 5,000
+        rows, and 1e-5 to 1e-4 for 20,000; on Adult it is 10 to 30 for 2,000 to 8,000. Hence one split into
+        halves, and not several folds of few rows."""
         profile, rows = self.profile, self.select_rows(known, method)
         few = profile.select_rows is not None and rows <= profile.select_rows
         if method.name == "krr" and profile.select_rows is not None and not few:
@@ -58,7 +58,7 @@ class DataOnHand:
         return profile.most_folds if few and rows == self.n_rows(known, method) else profile.folds
 
     def load(self, known: DataSet, most_rows: int = 0) -> ScaledSet:
-        """Load a set in the paper's scaling, with at least ``most_rows`` training rows where it has them."""
+        """Load a set in the paper's scaling, with at least ``most_rows`` training rows if possible."""
         for_bound = self.profile.bound_rows if known.paper_name == BOUND_SET else ()
         wanted = max(most_rows, self.n_rows(known), *for_bound)
         name, scaled = self._loaded
@@ -76,7 +76,7 @@ class DataOnHand:
         return scaled
 
     def find(self, name: str) -> str | None:
-        """Return the set itself if it is available, else the relative that replaces it, else None."""
+        """Return the set itself if it is available, else the related set that replaces it, else None."""
         if name not in self._found:
             self._found[name] = self._find(name)
         return self._found[name]

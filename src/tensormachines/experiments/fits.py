@@ -60,13 +60,13 @@ class ScaledSet:
         return self._weighted_errors(predicted, y, counts)
 
     def _weighted_errors(self, predicted: np.ndarray, y: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """Return an error for each of several lists of how often the rows count."""
+        """Return an error for each of several lists of row counts."""
         if self.task == REGRESSION:
             return np.sqrt(counts @ (predicted - y) ** 2 / (counts @ y**2))
         return counts @ (predicted != y) / len(y)
 
     def splits(self, y: np.ndarray, folds: int) -> Splits:
-        """Return the rows to fit and to validate on in every fold; 1 fold: one half and the other, once."""
+        """Return the rows to fit and to validate on in every fold; 1 fold is one split into halves."""
         if self.whole_targets:
             targets, of_row = np.unique(y, return_inverse=True)
             parts = [
@@ -101,7 +101,7 @@ class Units:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit of a method to `ScaledSet.training_rows`; gives the results for its line."""
+    """A fit of a method to `ScaledSet.training_rows`; returns the results for its line."""
 
     method: Method
     scaled: ScaledSet
@@ -171,7 +171,7 @@ def _integer(value: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Search:
-    """A search for the minor parameters; gives the candidates with their mean error and its deviation.
+    """A search for the minor parameters; returns the candidates with their mean error and its deviation.
 
     Errors in regression are in units of the target's standard deviation.
     """

@@ -71,7 +71,7 @@ class Method:
         return make(**settings)
 
     def searches(self, task: str, degree: int, grid: Grid, splits: Splits) -> list[tuple[Params, Any]]:
-        """Return unfitted searches over a grid, each with the parameters that are the same throughout it."""
+        """Return unfitted searches over a grid, each with the parameters that do not vary in it."""
         scoring = "neg_root_mean_squared_error" if task == REGRESSION else "accuracy"
         model = self.estimator(task, degree, 0, {}, None)
         if isinstance(model, TensorMachineRegressor | TensorMachineClassifier):
@@ -83,9 +83,10 @@ class Method:
         return [({}, GridSearchCV(model, values, cv=splits, scoring=scoring, refit=False))]
 
     def grid_of(self, size: str) -> Grid:
-        """Return the "full" or "short" grid, or from the latter "two" penalties and one of the others.
+        """Return the "full" or "short" grid, or for "two", two penalties and one value of each other
+        parameter from "short".
 
-        They come from the middle of their lists.
+        These values come from the middle of their lists.
         """
         if size != "two":
             return {"full": self.grid, "short": self.short_grid}[size]
@@ -153,7 +154,7 @@ def n_parameters(model: Any) -> int:
 
 MACHINE_SETTINGS: Params = {"shared_factors": False, "basis": None, "tol": 0.0}
 PENALTIES = tuple(10.0**power for power in range(-9, 0))
-# As wide as the choices are: Cod-rna and Buzz take the smallest ones, Year takes the largest.
+# As wide as the range of choices: Cod-rna and Buzz take the smallest ones, Year takes the largest.
 SHORT_PENALTIES = (1e-8, 1e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 1e-2)
 RANKS = (1, 2, 3, 4, 5)
 # Half decades where one of the sets has its best penalty on half of the rows: Forest at 1e-5, Adult at 10.

@@ -1,4 +1,4 @@
-"""Numbers as text, from which the same numbers are read, in lines of limited length."""
+"""Numbers as text that reads back as the same numbers, in lines of limited length."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def nested(array: np.ndarray, brackets: str, indent: str = "    ") -> str:
 
 
 def column_of(items: Sequence[str], indent: str = "    ") -> str:
-    """Return one item a line, each with a comma."""
+    """Return one item per line, each with a comma."""
     return "".join(f"{indent}{item},\n" for item in items)

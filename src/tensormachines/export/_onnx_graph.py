@@ -1,7 +1,7 @@
 """Linear forms and the sums of their products as nodes of an ONNX graph.
 
-A number that is not exact in float32 must not multiply a whole matrix next to a matrix product: onnxruntime
-fuses the two into one node, whose factor is in float32 even where everything else is in float64."""
+Do not multiply a matrix product by a number that is not exact in float32: onnxruntime fuses the two into one
+node, which keeps the number in float32 even if everything else is in float64."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def require_skl2onnx() -> None:
 
 
 def labels_array(forms: LinearForms) -> np.ndarray:
-    """Return the classes in types of ONNX: strings, floats, or int64 for integers and booleans."""
+    """Return the classes in ONNX types: strings, floats, or int64 for integers and booleans."""
     labels = forms.labels
     if isinstance(labels[0], str | float):
         return np.array(labels)
@@ -36,7 +36,7 @@ def labels_array(forms: LinearForms) -> np.ndarray:
 
 
 class Graph:
-    """A container of skl2onnx, to which nodes are added; each is known by the name of its output."""
+    """A container of skl2onnx to which nodes are added; a node is identified by the name of its output."""
 
     def __init__(self, scope: Any, container: Any):
         self.scope = scope
@@ -119,7 +119,7 @@ def _gather(graph: Graph, values: str, columns: np.ndarray) -> str:
 
 
 def _columns(forms: LinearForms, graph: Graph, inputs: Any) -> Iterator[str]:
-    """Yield each column, (rows, 1): numbers in float64, categories as the number of their state in int64."""
+    """Yield each column, (rows, 1): numbers in float64, categories as the index of their state in int64."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
     widths = [variable.type.shape[1] if len(inputs) > 1 else forms.n_columns for variable in inputs]
@@ -196,8 +196,9 @@ def _spline(forms: LinearForms, graph: Graph, columns: list[str]) -> str:
 def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: list[np.ndarray]) -> str:
     """Return the parts of all numbers together.
 
-    Between two knots lies a ramp from 0 to 1, times the difference of the forms at these knots. A missing
-    number counts as one at the first knot, plus the difference between the two."""
+    Between two knots lies a ramp from 0 to 1, multiplied by the difference of the forms at these knots. A
+    missing number counts as a number at the first knot, plus the difference between its form and that at the
+    knot."""
     missing = graph.node("IsNaN", given)
     at_missing = np.array([table[-1] - table[0] for table in tables])
     forms = graph.node("MatMul", graph.cast(missing, "DOUBLE"), graph.constant(at_missing))
@@ -218,8 +219,8 @@ def _straight_lines(graph: Graph, given: str, knots: list[np.ndarray], tables: l
 
 
 def _sums_over_sets(graph: Graph, entries: str, factors: np.ndarray, p: int) -> str:
-    """Return the sums over all sets of p columns of the products of their entries: the sets that end with a
-    column are this column times all sets of p - 1 columns before it.
+    """Return the sums over all sets of p columns of the products of their entries. The sets that end with a
+    column are this column times all sets of p - 1 earlier columns.
 
     Sums of powers (Newton's identities) would need less memory, but lose all digits if one entry is far
     larger than the others."""

@@ -18,31 +18,31 @@ LONGEST_STRING = 4095  # bytes that every C99 compiler accepts
 
 
 def to_c(model: Any, name: str = "model") -> str:
-    """Return the source of a C99 file that predicts as ``model`` does, with the C library alone (``-lm``).
+    """Return the source of a C99 file that predicts like ``model`` and needs only the C library (``-lm``).
 
-    For a regressor it has
+    For a regressor, it defines
 
         void NAME_predict(const double *numbers, const char *const *categories, double *predictions);
 
-    and for a classifier, whose labels are in the array ``NAME_classes``,
+    and for a classifier, with its labels in the array ``NAME_classes``,
 
         int NAME_predict(const double *numbers, const char *const *categories);   (the number of the class)
         void NAME_predict_proba(const double *numbers, const char *const *categories, double *probabilities);
 
-    If a row has several labels, ``NAME_predict`` writes all of them, 0 or 1, to an ``int *labels`` instead.
+    With multilabel targets, ``NAME_predict`` writes all labels, 0 or 1, to an ``int *labels`` instead.
     The levels of several quantiles are in the array ``NAME_quantiles``.
 
-    Each takes one row: its number columns (NAN where one is missing), and its category columns as text in
-    UTF-8 (NULL where one is missing). If a number is missing and the model takes no missing numbers,
-    predictions are NAN, and the number of the class, or each label, is -1. The file lists the columns at its
-    top, and the order of several targets or labels.
+    Each function takes one row: its numeric columns (NAN for missing values), and its category columns as
+    UTF-8 text (NULL for missing values). If a number is missing and the model accepts no missing numbers,
+    predictions are NAN, and the number of the class, or each label, is -1. The top of the file lists the
+    columns and the order of several targets or labels.
 
     Parameters
     ----------
     model : fitted regressor or classifier
         Any Tensor Machine, search, greedy or factorization machine.
     name : str, default="model"
-        The prefix of all names in the file, so that several models can be linked together.
+        Prefix of all names in the file, so that several models can be linked together.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def _array(declaration: str, array: np.ndarray) -> str:
 
 
 def _comment(text: str) -> str:
-    """Escape foreign text, so that it can neither end a comment, nor seem to begin another or a trigraph."""
+    """Escape foreign text, so that it can neither end a comment nor begin another comment or a trigraph."""
     return json.dumps(text).replace("*/", "*\\/").replace("/*", "/\\*").replace("??", "?\\?")
 
 
@@ -139,7 +139,7 @@ def _sizes(forms: LinearForms, name: str) -> str:
 
 
 def _classes(forms: LinearForms, name: str) -> str:
-    """Return the classes or the levels of quantiles, which users of the file may read."""
+    """Return the classes or the quantile levels, which users of the file may read."""
     if (levels := forms.description.quantiles) is not None:
         declaration = f"const double {name}_quantiles[{len(levels)}]"
         return f"extern {declaration};\n{declaration} = {nested(levels, '{}', '')};\n"
@@ -160,7 +160,7 @@ def _label(label: Label, kind: str) -> str:
     if isinstance(label, float):
         return number(label)
     if label == np.iinfo(np.int64).min:
-        return f"{label + 1}LL - 1"  # C has no negative literals, and no such positive one
+        return f"{label + 1}LL - 1"  # C has no negative literals, and the positive one overflows
     return f"{int(label)}{'LL' if kind == 'long long' else 'ULL' if kind == 'unsigned long long' else ''}"
 
 

@@ -12,7 +12,7 @@ from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import LinearForms, linear_forms
 
-# A reader refuses a higher format than it knows: it would misread the text.
+# A reader refuses a format that is newer than it knows, because it would misread the text.
 FORMAT, SHARED_FORMAT = 1, 2
 FORMATS_OF_LINKS = {"log": 3, "sigmoid": 4, "sorted": 5}
 
@@ -20,14 +20,14 @@ FORMATS_OF_LINKS = {"log": 3, "sigmoid": 4, "sorted": 5}
 def to_json(model: Any, indent: int | None = None) -> str:
     """Return a model as one JSON object, from which it can be evaluated in any language.
 
-    Its fields are explained in docs/export.md. Numbers have all their digits: read as float64, they are the
-    numbers of the model.
+    docs/export.md explains the fields. Numbers have all their digits: read as float64, they equal the numbers
+    of the model.
 
     Parameters
     ----------
     model : fitted regressor or classifier
     indent : int, optional
-        Spaces to indent each level by; None writes everything in one line.
+        Number of spaces per indentation level; None writes everything on one line.
 
     Examples
     --------

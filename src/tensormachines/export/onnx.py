@@ -1,4 +1,4 @@
-"""A model as an ONNX graph, and the converters that skl2onnx needs for pipelines that end in one."""
+"""A model as an ONNX graph, and the converters that skl2onnx needs for pipelines with such a model."""
 
 from __future__ import annotations
 
@@ -39,18 +39,19 @@ MODELS = (
 
 
 def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
-    """Return an ONNX model (``onnx.ModelProto``) that predicts as ``model`` does.
+    """Return an ONNX model (``onnx.ModelProto``) that predicts like ``model``.
 
     This needs ``pip install "tensormachines[onnx]"``.
 
-    If all columns are numbers, its input is "X" (rows, columns). Otherwise it has an input for each column,
-    (rows, 1), in their order; it has the name of the column, with "_" for all but letters and digits, and
-    categories are strings. NaN is missing, and so is the empty string unless it was a level in the fit.
+    If all columns are numbers, the only input is "X" (rows, columns). Otherwise there is an input for each
+    column, (rows, 1), in order. It has the name of the column, with "_" in place of characters other than
+    letters and digits. Categories are strings. NaN is missing, and so is the empty string unless it was a
+    level in the fit.
 
-    Its outputs are "variable" (rows, targets) for a regressor, or (rows, levels) for several quantiles;
-    "label" (rows) and "probabilities" (rows, classes) for a classifier; if a row has several labels, both are
-    (rows, labels). Names of targets or labels are in its metadata, "targets", as a JSON list in their order.
-    Inside, it computes in float64.
+    A regressor has the output "variable" (rows, targets), or (rows, levels) for several quantiles. A
+    classifier has "label" (rows) and "probabilities" (rows, classes), both (rows, labels) for multilabel
+    targets. The metadata entry "targets" holds the names of targets or labels as a JSON list, in order. The
+    graph computes in float64.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
         Any Tensor Machine, search, greedy or factorization machine. For a pipeline, call
         `register_onnx_converters` and use skl2onnx.
     dtype : {float32, float64}, default=float64
-        The type of the numbers in and out. In float32, numbers that are large next to their spread, such as
-        seconds since 1970, lose digits before the graph sees them; a warning names such columns.
+        Type of the numeric inputs and outputs. In float32, numbers that are large compared with their spread,
+        such as seconds since 1970, lose digits before the graph sees them; a warning names such columns.
     """
     require_skl2onnx()
     from skl2onnx import convert_sklearn
@@ -93,7 +94,7 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
         "double": numbers is DoubleTensorType,
         **({} if forms.description.kind == "regressor" else {"zipmap": False}),
     }
-    # Without a name, skl2onnx draws one at random, and the model differs each time.
+    # Without a name, skl2onnx draws a random one, and the model differs each time.
     graph = convert_sklearn(
         model, "tensormachines", initial_types=inputs, options={id(model): options}, doc_string=forms.about
     )
@@ -103,7 +104,7 @@ def to_onnx(model: Any, dtype: Any = np.float64) -> Any:
 
 
 def _lossy_in_float32(description: Description) -> list[str]:
-    """Return the columns of numbers whose rounding to float32 is not negligible next to their spread."""
+    """Return the numeric columns whose rounding to float32 is not negligible compared with their spread."""
     basis, lossy = description.machine.basis, []
     for j, (name, column) in enumerate(zip(description.names, description.columns, strict=True)):
         if column.kind != "number":
@@ -121,13 +122,11 @@ def _lossy_in_float32(description: Description) -> list[str]:
 
 
 def register_onnx_converters() -> None:
-    """Register the models of this package with skl2onnx, so that ``skl2onnx.to_onnx`` takes pipelines with
-    them.
-    """
+    """Register the models of this package with skl2onnx, for pipelines in ``skl2onnx.to_onnx``."""
     require_skl2onnx()
     from skl2onnx import update_registered_converter
 
-    of_all = {"double": [False, True]}  # whether outputs are float64 although no input is
+    of_all = {"double": [False, True]}  # whether outputs are float64 even if no input is
     of_classifiers = {
         "zipmap": [True, False, "columns"],
         "nocl": [True, False],

@@ -1,4 +1,4 @@
-"""A model as a Python module that needs NumPy alone."""
+"""A model as a Python module that needs only NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._literals import column_of, nested, number
 
 
 def to_python(model: Any) -> str:
-    """Return the source of a Python module that predicts as ``model`` does, and imports nothing but NumPy.
+    """Return the source of a Python module that predicts like ``model`` and imports only NumPy.
 
     Parameters
     ----------
@@ -25,8 +25,8 @@ def to_python(model: Any) -> str:
     source : str
         A module with ``predict(rows)``, and for classifiers ``decision_function(rows)`` and
         ``predict_proba(rows)``. ``rows`` is a two-dimensional array, a list of rows, a dict of columns, or a
-        dataframe of pandas or polars. Entries that are None or NaN are missing. ``TARGETS`` has the names of
-        several targets or labels, in the order of the columns of predictions.
+        pandas or polars dataframe. None and NaN are missing. ``TARGETS`` holds the names of several targets
+        or labels, in the order of the columns of predictions.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _terms(forms: LinearForms) -> str:
 
 
 def _targets(forms: LinearForms) -> str:
-    """Return the names of the columns of predictions, if they have some."""
+    """Return the names of the columns of predictions, if they have any."""
     described = forms.description
     if described.squeeze or described.target_names is None:
         return ""

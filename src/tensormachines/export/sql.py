@@ -1,8 +1,8 @@
 """A model as one SQL query, for DuckDB, SQLite and similar databases.
 
-The query is a chain of common table expressions. In a spline basis every entry of a row becomes a state of
-its column, or lies between two of them (`tm_located`); the forms of a row are sums of the forms of these
-states, which are in one table for each column (`tm_states0`, `tm_states1`, ...)."""
+The query is a chain of common table expressions. In a spline basis, every entry of a row becomes a state of
+its column, or lies between two states (`tm_located`). The forms of a row are sums of the forms of these
+states, which are stored in one table per column (`tm_states0`, `tm_states1`, ...)."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ TERMS_AT_ONCE = 32  # terms in one sum: parsers limit how deeply sums are nested
 
 
 def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] = ()) -> str:
-    """Return a query that predicts the rows of a table as ``model`` does: one SELECT for DuckDB and SQLite.
+    """Return a query that predicts the rows of a table like ``model``: one SELECT for DuckDB and SQLite.
 
-    The result has a row for every row of the table, in its order: the columns to ``keep``, then "prediction"
-    (with several targets, labels or quantiles "prediction_" with the name or level of each), and for
-    classifiers the probability of each class, "probability_" with the class, or with the name of each label
-    of a row. Targets, labels and classes are numbered from 0 where they have no names, or names that SQL does
-    not tell apart.
+    The result has a row for every row of the table, in its order. The columns are those to ``keep``, then
+    "prediction" (with several targets, labels or quantiles, "prediction_" followed by the name or level of
+    each). For classifiers, the probability of each class or label follows, as "probability_" followed by its
+    name. Targets, labels and classes are numbered from 0 if they have no names, or names that SQL cannot tell
+    apart.
 
     The table needs the columns of the fit, by name; columns without names are called x0, x1, ... NULL and NaN
-    are missing. If a value is missing and the model takes no missing values, the prediction is NULL.
+    are missing. If a value is missing and the model accepts no missing values, the prediction is NULL.
 
-    Probabilities, and predictions of a log link, need the function exp, and basis "unit" and "sphere" need
-    sqrt. DuckDB has them, and SQLite if it was built with mathematical functions; otherwise register them:
-    ``connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))``.
+    Probabilities and predictions with a log link need the function exp, and the bases "unit" and "sphere"
+    need sqrt. DuckDB has both, and so does SQLite if it was built with mathematical functions; otherwise
+    register them: ``connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))``.
 
     Parameters
     ----------
     model : fitted regressor or classifier
         Any Tensor Machine, search or greedy machine. Factorization machines are refused.
     table : str or sequence of str, default="rows"
-        The name of a table or view; ("main", "rows") is a table in a schema. Names that begin with tm_ are
+        Name of a table or view; ("main", "rows") is a table in a schema. Names that begin with tm_ are
         reserved for the query.
     keep : sequence of str, default=()
         Columns of the table to copy to the result, such as its key.
@@ -69,7 +69,7 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     if isinstance(keep, str):
         raise TypeError(f"keep must be a sequence of names, such as [{keep!r}], got the string {keep!r}.")
     _require_distinct_names(described.names)
-    kept = ["tm_row", *(f"kept{k}" for k in range(len(keep)))]  # by every step
+    kept = ["tm_row", *(f"kept{k}" for k in range(len(keep)))]  # columns that every step keeps
     steps = [
         ("tm_input", _input(forms, table, keep)),
         *(_affine(forms, forms.affine, kept) if forms.affine else _spline(forms, kept)),
@@ -90,7 +90,7 @@ def to_sql(model: Any, table: str | Sequence[str] = "rows", keep: Sequence[str] 
     return f"-- {forms.about}\nWITH {chain}\n{query}"
 
 
-# ---- words of the language
+# ---- elements of the language
 
 
 def _identifier(name: str) -> str:
@@ -114,7 +114,7 @@ def _literal(label: Label) -> str:
 
 
 def _number(x: float) -> str:
-    """Write an exponent: without one, DuckDB would read a decimal number, which overflows."""
+    """Return a number with an exponent: without one, DuckDB would read a decimal number, which overflows."""
     text = number(x)
     return text if "e" in text else f"{text}e0"
 
@@ -135,7 +135,7 @@ def _step(kept: Sequence[str], expressions: Sequence[str], source: str) -> str:
 
 
 def _commented_step(kept: Sequence[str], expressions: Sequence[tuple[str, str]], source: str) -> str:
-    """Select pairs of an expression and the name of the column that it is about."""
+    """Select expressions, each paired with the name of the column it refers to."""
     lines = [f"{expression} -- {json.dumps(name)}\n    " for expression, name in expressions]
     return f"    SELECT {', '.join(kept)}\n    , {', '.join(lines)}FROM {source}"
 
@@ -156,8 +156,8 @@ def _require_distinct_names(names: Sequence[str]) -> None:
 def _input(forms: LinearForms, table: str | Sequence[str], keep: Sequence[str]) -> str:
     columns = []
     for j, (name, column) in enumerate(zip(forms.description.names, forms.description.columns, strict=True)):
-        # The empty text is appended because a column alone would be compared by its collation, which may
-        # ignore case. The source is named because SQLite takes a quoted name that is not a column for text.
+        # The empty text is appended because a plain column would be compared by its collation, which may
+        # ignore case. The source is named because SQLite treats a quoted name that is not a column as text.
         kind, suffix = ("DOUBLE", "") if column.kind == "number" else ("VARCHAR", " || ''")
         columns.append(f"CAST(source.{_identifier(name)} AS {kind}){suffix} AS x{j}")
     columns += [f"source.{_identifier(name)} AS kept{k}" for k, name in enumerate(keep)]
@@ -166,7 +166,7 @@ def _input(forms: LinearForms, table: str | Sequence[str], keep: Sequence[str]) 
 
 
 def _is_nan(x: str) -> str:
-    """In DuckDB NaN is larger than all numbers, and so is its negative; SQLite has no NaN."""
+    """Return a test for NaN: in DuckDB, NaN and -NaN are larger than all numbers; SQLite has no NaN."""
     return f"{x} > 0 AND -{x} > 0"
 
 
@@ -222,7 +222,7 @@ def _spline(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]
             f"{_sum([before, *(_part(forms, j, f) for j in these)])} AS f{f}" for f, before in enumerate(sums)
         ]
         joins = [join for j in these for join in _joins(forms, j)]
-        # A cross join with conditions makes SQLite go through the rows in this order and look the states up.
+        # A cross join with conditions makes SQLite read the rows in this order and look up the states.
         joined = " CROSS JOIN ".join([source, *(table for table, _ in joins)])
         conditions = " AND ".join(condition for _, condition in joins)
         source = f"tm_forms{first}" if others else "tm_forms"
@@ -231,13 +231,13 @@ def _spline(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]
 
 
 def _between(forms: LinearForms, j: int) -> bool:
-    """Whether an entry of the column can lie between two states."""
+    """Tell whether an entry of the column can lie between two states."""
     knots = forms.knots(j)
     return knots is not None and len(knots) > 1
 
 
 def _located(forms: LinearForms, j: int) -> Iterator[str]:
-    """The number of the level of an entry, or of the knot below it; and how near it is to the next one."""
+    """Yield the index of an entry's level, or of the knot below it, and how near it is to the next knot."""
     x, missing, knots = f"x{j}", len(forms.tables[j]) - 1, forms.knots(j)
     levels = forms.description.columns[j].levels
     if levels is not None:
@@ -261,7 +261,7 @@ def _located(forms: LinearForms, j: int) -> Iterator[str]:
 
 
 def _spellings(level: str, levels: Sequence[str]) -> str:
-    """Return the spellings of a level in databases: 3 may be the number 3.0 there, and True may be true."""
+    """Return the spellings of a level in databases, where 3 may be the number 3.0, and True may be true."""
     spellings = [level]
     if level in ("True", "False"):
         spellings.append(level.lower())
@@ -271,9 +271,7 @@ def _spellings(level: str, levels: Sequence[str]) -> str:
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
-    """Return the result for the two knots that x lies between, found by bisection; ``first`` is the lower one
-    of the first two.
-    """
+    """Return the result for the two knots around x, by bisection; ``first`` is the lower of the first two."""
     if len(results) == 1:
         return results[0]
     half = len(results) // 2
@@ -297,7 +295,7 @@ def _joins(forms: LinearForms, j: int) -> Iterator[tuple[str, str]]:
 def _outputs(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     outputs = [[_number(intercept), f"f{k}"] for k, intercept in enumerate(forms.description.intercept)]
     source, products = "tm_forms", list(_products(forms))
-    if forms.term_weights:  # each product once, not once for every output
+    if forms.term_weights:  # compute each product once, not once per output
         source, linear = "tm_terms", [f"f{k}" for k in range(forms.n_outputs)]
         terms = [f"{product} AS p{t}" for t, (product, _) in enumerate(products)]
         yield source, _step([*kept, *linear], terms, "tm_forms") if terms else _step(kept, linear, "tm_forms")
@@ -312,7 +310,7 @@ def _outputs(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str
 
 
 def _products(forms: LinearForms) -> Iterator[tuple[str, int]]:
-    """Yield the terms, each with the number of its set."""
+    """Yield the terms, each with the index of its set."""
     form = forms.n_outputs
     for p, counts in forms.n_terms.items():
         for number_of_set, count in enumerate(counts):
@@ -322,7 +320,7 @@ def _products(forms: LinearForms) -> Iterator[tuple[str, int]]:
 
 
 def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The label of the largest output, and exponentials that cannot overflow."""
+    """Yield the label of the largest output, and exponentials that cannot overflow."""
     labels = [_literal(label) for label in forms.labels]
     if forms.description.link == "logistic":
         label = f"CASE WHEN z0 > 0 THEN {labels[1]} WHEN z0 <= 0 THEN {labels[0]} END"
@@ -345,7 +343,7 @@ def _ranking(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str
 
 
 def _places(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The place of each output among those of its row: how many are smaller, or as large and before it."""
+    """Yield the rank of each output in its row: how many outputs are smaller, or equal and before it."""
     outputs = [f"z{k}" for k in range(forms.n_outputs)]
     places = []
     for k, z in enumerate(outputs):
@@ -355,7 +353,7 @@ def _places(forms: LinearForms, kept: Sequence[str]) -> Iterator[tuple[str, str]
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
-    """All labels of a row, then their probabilities, by exponentials that cannot overflow."""
+    """Return all labels of a row, then their probabilities, by exponentials that cannot overflow."""
     found = {
         f"prediction_{name}": f"CASE WHEN z{k} > 0 THEN 1 WHEN z{k} <= 0 THEN 0 END"
         for k, name in enumerate(names)
@@ -367,14 +365,14 @@ def _labels(names: Sequence[str]) -> dict[str, str]:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Return names, or numbers in their place if SQL, which ignores case, would confuse or refuse them."""
+    """Return names, or numbers instead if SQL, which ignores case, would confuse or refuse the names."""
     if len({name.lower() for name in names}) < len(names) or any("\0" in name for name in names):
         return [str(k) for k in range(len(names))]
     return list(names)
 
 
 def _results(forms: LinearForms) -> dict[str, str]:
-    """The columns of the result, by name."""
+    """Return the columns of the result, by name."""
     if forms.description.link == "sigmoid":
         return _labels(_distinct(forms.description.output_names))
     if forms.description.quantiles is not None:

@@ -19,7 +19,7 @@ from .._model.spline_basis import SplineBasis, SplineRows
 from ..estimators.sum_over_rows import fitted_alone, is_in_memory, sum_over_rows
 from .forms import check_rows, fitted_machine
 
-ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis; a few copies of them exist at a time
+ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis; a few copies exist at the same time
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,17 +29,17 @@ class RademacherBound:
 
         R_n <= c r (1 + 8 B Bx)^q q^2 (sqrt(q d ln d) + sqrt(d)) / sqrt(n)
 
-    The theorem does not give the constant c, only that there is one: bounds can be compared with each other,
-    and their decrease with n can be seen.
+    The theorem states only that the constant c exists, not its value. So bounds can be compared with each
+    other, and their decrease with n is visible.
 
     Attributes
     ----------
     value : float
         The bound in units of c; inf if it exceeds the range of float64.
     log_value : float
-        Its natural logarithm, always finite.
+        Natural logarithm of ``value``, always finite.
     norm : float
-        B, the largest norm of the linear part and of all factors, after balancing those of each term.
+        B, the largest norm of the linear part and of all factors, after balancing the norms in each term.
     row_norm : float
         Bx, the largest norm of a row in the basis of the model.
     rank, degree : int
@@ -83,24 +83,25 @@ class RademacherBound:
 
 
 def rademacher_bound(model: Any, X: Any) -> RademacherBound:
-    """Return the bound of the paper's Theorem 1 on how well models like this one can fit noise, in units of a
-    constant c that the theorem leaves open.
+    """Return the bound of the paper's Theorem 1 on how well models like this one can fit noise, in units of
+    an unspecified constant c.
 
     With high probability the risk of the model on its n training rows is within O(R_n + 1/sqrt(n)) of the
-    true risk. The bound is for the class of all Tensor Machines of the same shape whose factors are no longer
-    than the longest of this one. The function f is the result of `predict` or `decision_function`: in
-    regression it is in the units of y, although the fit is to a standardised y. The intercept, which the
-    theorem does not restrict, does not count. For several outputs it is the largest bound.
+    true risk. The bound holds for the class of all Tensor Machines of the same shape with factors of no
+    larger norm than the largest of this model. The function f is the result of `predict` or
+    `decision_function`; in regression it has the units of y, although the fit standardises y. The intercept
+    does not count, because the theorem does not restrict it. For several outputs, the largest bound is
+    returned.
 
-    Multiplying one factor of a term by a number and dividing another by it changes the norms but not f; so
-    norms are balanced in each term first: all its factors count with their geometric mean, the least possible
-    largest norm.
+    Multiplying one factor of a term by a number and dividing another by it changes the norms but not f. So
+    the norms in each term are balanced first: every factor counts with their geometric mean, which is the
+    smallest possible maximum.
 
     Parameters
     ----------
     model : fitted TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures, or a search of them
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        The rows that the model was fitted to: n is their number.
+        The n rows that the model was fitted to.
 
     Returns
     -------
@@ -161,7 +162,7 @@ def _largest_norm(machine: Machine) -> float:
     layout, params = machine.layout, machine.params.astype(np.float64)
     factors = np.stack([layout.factors_of_output(params, k) for k in range(layout.n_outputs)], axis=1)
     sizes = np.abs(factors).max(axis=0)  # (n_outputs, 1 + set_columns)
-    with np.errstate(divide="ignore"):  # a factor of norm 0 makes the whole term 0, and its geometric mean
+    with np.errstate(divide="ignore"):  # a factor of norm 0 makes the term and its geometric mean 0
         norms = np.log(sizes) + np.log(np.linalg.norm(factors / np.where(sizes > 0, sizes, 1), axis=0))
     balanced = [
         norms[:, 0],

@@ -1,18 +1,17 @@
-"""A prediction as a sum of parts: the mean prediction, one for each column, one for each pair of columns, and
-so on.
+"""A prediction as a sum of parts: the mean, a part for each column, one for each pair of columns, and so on.
 
-Written in distances from the reference, the part of a set U of columns is the sum of all monomials that have
+In terms of displacements from the reference, the part of a set U of columns is the sum of all monomials with
 a factor from each column of U and from no other column:
 
     part_U = sum over subsets S of U of  (-1)^|U - S|  f(S),        f(x) = sum over all sets U of part_U
 
-with f(S) the output where only the columns in S are displaced from the reference (`displacements`). The part
-of the empty set is the output at the reference, that of one column the change if it alone is displaced. Sets
-of more columns than the degree have no part.
+where f(S) is the output if only the columns in S are displaced from the reference (`displacements`). The part
+of the empty set is the output at the reference; the part of one column is the change if only this column is
+displaced. Sets of more columns than the degree have no part.
 
 The mean output differs from the output at the reference. The mean parts of the columns (`_model.mean_parts`)
-add up to this difference: they are added to the constant, which is the mean output then, and subtracted from
-the parts of the columns, which are deviations from it."""
+add up to this difference. They are added to the constant, which becomes the mean output, and subtracted from
+the parts of the columns, which become deviations from the mean output."""
 
 from __future__ import annotations
 
@@ -44,10 +43,10 @@ class Contributions:
     Attributes
     ----------
     parts : list of tuples of str
-        The columns of each part; () is the constant, the mean prediction.
+        Columns of each part; () is the constant, the mean prediction.
     values : ndarray of shape (n_samples, len(parts))
     remainder : ndarray of shape (n_samples,)
-        The sum of the parts of more columns.
+        Sum of the parts that are not listed.
     index : pandas Index or None
         The index of X, if it was a pandas DataFrame.
     """
@@ -59,12 +58,12 @@ class Contributions:
 
     @property
     def outputs(self) -> np.ndarray:
-        """The sum of all parts: the predictions of the model."""
+        """Return the sum of all parts: the predictions of the model."""
         return self.values.sum(axis=1) + self.remainder
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame: a column for each part, named "constant", "a", "a & b", ..., and one for
-        the remainder; its index is that of X, if X was a pandas DataFrame.
+        """Return a pandas DataFrame with a column for each part, named "constant", "a", "a & b", ..., and one
+        for the remainder. It has the index of X, if X was a pandas DataFrame.
         """
         import pandas
 
@@ -102,23 +101,24 @@ def contributions(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Contributions:
-    """Split each prediction into parts of up to ``order`` columns. The parts and the remainder add up to it.
+    """Split each prediction into parts of up to ``order`` columns.
 
-    The constant is the mean prediction of the training rows; all other parts are deviations from it.
-    For a classifier, decision_function is split; for the losses "poisson", "gamma" and "tweedie", it is the
-    logarithm of the prediction.
+    The parts and the remainder add up to the prediction. The constant is the mean prediction of the training
+    rows; all other parts are deviations from it. For a classifier, decision_function is split; for the losses
+    "poisson", "gamma" and "tweedie", the logarithm of the prediction is split.
 
     Parameters
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), or dataframe
     order : int
-        The largest number of columns of a part, 0 or more; the remainder holds parts of more columns.
+        Maximum number of columns of a part, 0 or more; the remainder holds parts of more columns.
     columns : iterable of names or numbers, optional
-        The columns to consider, all by default; the remainder holds parts with other columns.
+        Columns to consider, all by default; the remainder holds parts with other columns.
     reference : array-like, sparse matrix or dataframe, optional
-        Rows whose mean prediction is the constant, and whose mean in the basis of the model parts are
-        relative to. The default is the training rows, whose mean the bases "standard" and "spline" know.
+        Reference rows: their mean prediction is the constant, and parts are relative to their mean in the
+        basis of the model. The default is the training rows; the bases "standard" and "spline" know their
+        mean.
     output
         As in `polynomial`.
     max_parts : int
@@ -126,9 +126,9 @@ def contributions(
 
     Notes
     -----
-    With rows of unit norm (bases "unit" and "sphere") columns are those of the normalised row, which all
-    change when one does. The parts of p columns cost O(n_samples * sets * (projections + 2^p)), where sets is
-    the number of sets of p columns.
+    With rows of unit norm (bases "unit" and "sphere"), columns are those of the normalised row, which all
+    change when one column of X changes. The parts of p columns cost O(n_samples * sets * (projections +
+    2^p)), where sets is the number of sets of p columns.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def explain_row(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """Split one prediction into parts, which add up to it: see `contributions`.
+    """Split one prediction into parts that add up to it: see `contributions`.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def explain_row(
 
 
 def remainder_key(names: Iterable[str]) -> Columns:
-    """Return the key of the remainder next to parts of columns of these names: a tuple, as theirs are."""
+    """Return the key of the remainder, a tuple like the keys of the parts, given the column names."""
     return (all_different([*names, REMAINDER])[-1],)
 
 
@@ -236,7 +236,7 @@ def effect_on(forms: ColumnForms, columns: Sequence[int], rows: np.ndarray) -> n
 
 
 def effect_at(forms: ColumnForms, values: Mapping[int, np.ndarray]) -> np.ndarray:
-    """Return the part of columns at these values of them."""
+    """Return the part of columns at given values."""
     refuse_unit_rows(forms.machine)
     rows = np.zeros((len(next(iter(values.values()))), forms.machine.basis.n_columns))
     for column, of_column in values.items():
@@ -282,7 +282,7 @@ def parts_of_rows(forms: ColumnForms, displaced: np.ndarray, sets: Sequence[tupl
 
 
 def _centring(forms: ColumnForms, sets: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """Return what makes parts of sets and the remainder deviations from the mean output, (sets + 1)."""
+    """Return the shifts that make parts of sets and the remainder deviations from the mean, (sets + 1)."""
     centring = np.zeros(len(sets) + 1)
     for place, columns in enumerate(sets):
         if len(columns) == 1:
@@ -298,7 +298,7 @@ def _part(
     columns: tuple[int, ...],
     known: dict[tuple[int, ...], np.ndarray],
 ) -> np.ndarray:
-    """Return the joint effect of all of these columns, less the parts of their subsets."""
+    """Return the joint effect of these columns minus the parts of their subsets."""
     if columns not in known:
         together = forms.displaced_outputs(displaced[:, list(columns)])
         fewer = (subset for p in range(len(columns)) for subset in combinations(columns, p))

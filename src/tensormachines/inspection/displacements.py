@@ -1,13 +1,13 @@
 """Displacements: how far each column of X moves the linear forms of a Tensor Machine from a reference.
 
-With t a row in its basis and m the reference, the mean row, every form is a sum over the columns g of X,
+Let t be a row in its basis, and m the reference, the mean row. Every form is a sum over the columns g of X,
 
     <v, t> = <v, m> + sum over g of d_g,        d_g = <v_g, t_g - m_g>,
 
-where v_g are the entries of v at the columns of the basis that are made of g. For a set U of columns, f(U) is
-the output where only the columns in U are displaced: all columns make the prediction, the empty set makes the
-output at the reference. The mean output over the rows whose mean is m differs from it by the sum of the mean
-parts of the columns (`_model.mean_parts`)."""
+where v_g are the entries of v at the basis columns made from g. For a set U of columns, f(U) is the output if
+only the columns in U are displaced: f of all columns is the prediction, and f of the empty set is the output
+at the reference. The mean output over the rows with mean m differs from the output at the reference by the
+sum of the mean parts of the columns (`_model.mean_parts`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .drawn_rows import rows_to_inspect
 from .forms import basis_rows, column_names, fitted_machine, output_number, position
 
 ENTRIES_AT_ONCE = 1 << 21
-NORM = "1 / norm"  # the constant of rows that are divided by their norm: it varies with all columns
+NORM = "1 / norm"  # the constant of normalised rows: it varies with all columns
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class ColumnForms:
 
     @property
     def mean_output(self) -> float:
-        """The mean of the output over the rows whose mean is the reference: training rows, unless others were
-        given. Where the mean parts are not known, it is the output at the reference.
+        """Return the mean output over the reference rows: the training rows, unless others were given. If the
+        mean parts are not known, return the output at the reference.
         """
         return float(self.outputs(self.reference) + self.means.sum())
 
@@ -58,11 +58,11 @@ class ColumnForms:
 
     @property
     def reference(self) -> np.ndarray:
-        """The forms at the reference, (1 + set_columns)."""
+        """Return the forms at the reference, (1 + set_columns)."""
         return self.center @ self.factors
 
     def column(self, name: Any) -> int:
-        """Return the number of a column, given by name or number."""
+        """Return the index of a column, given by name or index."""
         return position(self.columns, name, "column")
 
     def outputs(self, forms: np.ndarray) -> np.ndarray:
@@ -98,9 +98,7 @@ class ColumnForms:
 
 
 def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
-    """Return the forms of an output about the mean of reference, rows of X; without it, about the mean of the
-    training rows.
-    """
+    """Return the forms of an output about the mean of ``reference``, by default the training rows."""
     machine, number = fitted_machine(model), output_number(model, output)
     basis = machine.basis
     if reference is not None:
@@ -115,7 +113,7 @@ def column_forms(model: Any, output: Any, reference: Any) -> ColumnForms:
 
 
 def forms_and_rows(model: Any, output: Any, X: Any, reference: Any) -> tuple[ColumnForms, Any]:
-    """Return the forms of an output about the mean of reference, or, without it, of X; and the rows of X."""
+    """Return the forms of an output about the mean of ``reference``, by default X, and the rows of X."""
     rows, _ = rows_to_inspect(model, X)
     if reference is None:
         return forms_about_rows(model, output, rows), rows
@@ -123,8 +121,8 @@ def forms_and_rows(model: Any, output: Any, X: Any, reference: Any) -> tuple[Col
 
 
 def forms_about_mean(model: Any, output: Any, rows: Any) -> ColumnForms:
-    """Return the forms of an output about the mean of the training rows, or, if the model does not know it,
-    of checked rows.
+    """Return the forms of an output about the mean of the training rows, or of checked rows if the model does
+    not know that mean.
     """
     if hasattr(model, "_mean_parts"):
         return column_forms(model, output, None)

@@ -1,7 +1,7 @@
-"""A small polynomial of the columns themselves that says nearly what a model says.
+"""A small polynomial of the columns themselves that approximates a model.
 
-Monomials are chosen one after another, each time the one that the rest of the model's outputs is most
-correlated with (orthogonal matching pursuit), and their coefficients are those of least squares."""
+Monomials are chosen one at a time: the next one has the largest correlation with the residual of the model's
+outputs (orthogonal matching pursuit). Coefficients are fitted by least squares."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .importances import NO_VARIANCE, column_importances
 from .monomials import Monomial, Polynomial
 
 MOST_COLUMNS = 20
-MOST_LEVELS = 10  # of a category, the most frequent
+MOST_LEVELS = 10  # the most frequent ones of a category
 MOST_THRESHOLDS = 4  # of a number
 MOST_MONOMIALS = 5000
 NUMBER, LEVEL, ABOVE = "number", "level", "above"
-SIMPLER = 0.98  # a product must be so much more correlated than one of its factors: a year varies little
+SIMPLER = 0.98  # factor of the correlation per variable of a monomial: x times a year is almost x
 
 
 class Distilled(Polynomial):
-    """A polynomial of columns, and of levels and thresholds as 0 or 1, that stands for a model.
+    """A polynomial of columns, and of 0/1 indicators of levels and thresholds, that approximates a model.
 
     Attributes
     ----------
     fidelity : float
         R2 against the model's own outputs.
     n_rows : int
-        The number of rows that it was fitted to and measured on.
+        Number of rows that the polynomial was fitted to and measured on.
     """
 
     def __init__(self, model: Any, entries: dict[Monomial, float], variables: _Variables, fidelity: float):
@@ -53,21 +53,21 @@ class Distilled(Polynomial):
 
 
 def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any = None) -> Distilled:
-    """Return a small polynomial of the columns of X that says nearly what a model says on these rows.
+    """Return a small polynomial of the columns of X that approximates a model on these rows.
 
-    It is an approximation, whatever the basis of the model: `Distilled.fidelity` tells how good it is.
-    `polynomial` has the exact one, which for splines has too many monomials to read.
+    The result is an approximation for any basis of the model; `Distilled.fidelity` tells how good it is.
+    `polynomial` returns the exact polynomial, which has too many monomials to read if the basis is "spline".
 
     Parameters
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        The rows on which both have to agree; of more than 2,000 rows, 2,000 are used. Monomials are chosen
-        among those of the 20 most important columns.
+        Rows on which the polynomial approximates the model; at most 2,000 of them are used. Monomials are
+        chosen from the 20 most important columns.
     terms : int
-        The number of monomials next to the constant.
+        Number of monomials besides the constant.
     degree : int
-        The highest degree of a monomial.
+        Maximum degree of a monomial.
     output
         As in `polynomial`.
 
@@ -118,8 +118,8 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
 
 
 class _Variables:
-    """The columns of numbers, whose missing values become their mean, indicators of numbers above the
-    thresholds of the model, and the most frequent levels."""
+    """Numeric columns with missing values replaced by the mean, indicators of numbers above the thresholds of
+    the model, and indicators of the most frequent levels."""
 
     def __init__(self, model: Any, rows: Any, columns: list[int]):
         names, labels = column_names(model), []
@@ -160,7 +160,7 @@ class _Variables:
         return found
 
     def monomials(self, degree: int) -> list[tuple[int, ...]]:
-        """Return products of variables, without powers and products of indicators of one column."""
+        """Return products of variables, without powers or products of indicators of one column."""
         sizes = (combinations_with_replacement(range(len(self.places)), p) for p in range(1, degree + 1))
         allowed = (each for each in chain.from_iterable(sizes) if self._is_allowed(each))
         found = [each for each, _ in zip(allowed, range(MOST_MONOMIALS + 1), strict=False)]

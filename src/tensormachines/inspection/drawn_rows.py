@@ -1,4 +1,4 @@
-"""Rows to inspect, wherever they are: all that are in memory, or some at random of those read once."""
+"""Rows to inspect, wherever they are: all rows in memory, or a random sample from one pass over others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ MOST_ROWS = 20_000  # of a source or a Dask collection
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """A sample of rows, X in float64, y and weights, the columns that were true and false, and sums over all
-    rows.
-    """
+    """A sample of rows: X in float64, y, weights, the boolean columns, and sums over all rows."""
 
     sample: RowSample
     booleans: frozenset[int]
@@ -34,7 +32,7 @@ class DrawnRows:
 
 @dataclass(frozen=True)
 class Draw:
-    """Draws rows of a chunk, and sums a function over all of them."""
+    """Draw rows of a chunk, and sum a function over all its rows."""
 
     most: int = MOST_ROWS
     seed: int = 0
@@ -49,7 +47,7 @@ class Draw:
 def draw_rows(
     model: Any, X: Any, y: Any, draw: Draw, targets: bool = True, sample_weight: Any = None
 ) -> DrawnRows:
-    """Draw rows of a source or a Dask collection, with their ``targets`` unless there are none."""
+    """Draw rows of a source or a Dask collection, with their ``targets`` if there are any."""
     fitted_machine(model)
     found = sum_over_rows(fitted_alone(model), X, y, sample_weight, draw, targets)
     booleans = found.booleans if isinstance(X, Source) else booleans_of(getattr(X, "_meta", None))
@@ -57,9 +55,9 @@ def draw_rows(
 
 
 def rows_to_inspect(model: Any, X: Any) -> tuple[Any, set[int]]:
-    """Return rows as a matrix in float64, with categories as codes, and the columns that are true and false.
+    """Return rows as a matrix in float64, with categories as codes, and the boolean columns.
 
-    A source of blocks or a Dask collection is sampled: at most 20,000 rows at random, always the same."""
+    A source of blocks or a Dask collection is sampled: at most 20,000 random rows, always the same ones."""
     if is_in_memory(X):
         return check_rows(model, X), boolean_columns(model, X)
     drawn = draw_rows(model, X, None, Draw(), targets=False)

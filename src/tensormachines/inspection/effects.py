@@ -1,15 +1,16 @@
 """The effect of columns, in units of the output or of the target.
 
-The effect e of some columns is their part of the output (`decomposition`). With m the mean output, which
-parts are deviations from, and g the link of the model, the two scales are
+The effect e of some columns is their part of the output (`decomposition`), a deviation from the mean output
+m. With the link g of the model, the two scales are
 
     link      e
     target    g^-1(m + e)
 
-On the scale of the target it is what the model predicts if all other parts are 0: a number in the units of y,
-m + e or exp(m + e), or the probability of a class or label. There the probability of one of several classes
-depends on the effects on all outputs. It is taken through its log-odds against all other classes, so that one
-number stands for it on both sides of every link. For effects of 0 it is the base, g^-1(m)."""
+On the scale of the target, an effect is what the model predicts if all other parts are 0: a number in the
+units of y, m + e or exp(m + e), or the probability of a class or label. On this scale, the probability of one
+of several classes depends on the effects on all outputs. It is represented by its log-odds against all other
+classes, so that a single number represents it on both sides of the link. An effect of 0 gives the base,
+g^-1(m)."""
 
 from __future__ import annotations
 
@@ -30,11 +31,12 @@ Scale = Literal["link", "target"]
 
 @dataclass(frozen=True)
 class EffectScale:
-    """The scale that effects on an output are given in: what an effect on the outputs becomes on it.
+    """The scale on which effects on an output are given.
 
-    A *height* is a number that effects are compared by, and that bands are made of; `shown` is an increasing
-    function of it. ``outputs`` are the values of ``output`` that select the outputs which it depends on, and
-    ``place`` is that of the explained one among them. ``link`` is None if effects are those on the output."""
+    A *height* is the number by which effects are compared, and of which bands are made; `shown` is an
+    increasing function of it. ``outputs`` are the values of ``output`` that select the outputs on which a
+    height depends, and ``place`` is the position of the explained output among them. ``link`` is None for
+    effects on the output itself."""
 
     outputs: tuple[Any, ...]
     place: int
@@ -59,7 +61,7 @@ class EffectScale:
 
     @property
     def base(self) -> float:
-        """The value that is shown for no effect."""
+        """Return the value that is shown for no effect."""
         return float(self.shown(self.heights(np.zeros((len(self.outputs), 1))))[0])
 
 
@@ -68,20 +70,20 @@ class Effects:
     """The effects of columns of a model on one output, as heights of a scale."""
 
     scale: EffectScale
-    forms: tuple[ColumnForms, ...]  # of the outputs of the scale
+    forms: tuple[ColumnForms, ...]  # one for each output of the scale
 
     @property
     def own_forms(self) -> ColumnForms:
-        """The forms of the explained output."""
+        """Return the forms of the explained output."""
         return self.forms[self.scale.place]
 
     def numbers(self, columns: Any) -> list[int]:
-        """Return the numbers of a column, or of several, given by names or numbers."""
+        """Return the indices of one or several columns, given by name or index."""
         names = columns if isinstance(columns, tuple | list) else (columns,)
         return [self.own_forms.column(name) for name in names]
 
     def at(self, values: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Return the heights of the effects of columns at these values of them."""
+        """Return the heights of the effects of columns at given values."""
         return self._of(lambda forms: effect_at(forms, values))
 
     def on(self, columns: list[int], rows: Any) -> np.ndarray:
@@ -116,7 +118,7 @@ def unit_of_effects(model: Any, output: Any, scale: Scale) -> str:
 
 
 def effects_of_member(member: Any, of_model: Effects, reference: Any) -> Effects:
-    """Return the effects of a member of a bootstrap, on the scale of the model: about its mean outputs."""
+    """Return the effects of a bootstrap member on the scale of the model, about the model's mean outputs."""
     forms = tuple(column_forms(member, output, reference) for output in of_model.scale.outputs)
     return Effects(of_model.scale, forms)
 
@@ -130,7 +132,7 @@ def effect(
     output: Any = None,
     scale: Scale = "link",
 ) -> Any:
-    """Return the part of one column, or of several together, for rows of X: the model's own effect curve.
+    """Return the part of one column, or of several together, for rows of X: the effect curve of the model.
 
     The values of the other columns do not matter.
 
@@ -141,15 +143,15 @@ def effect(
     X, reference, output
         As in `contributions`.
     scale : {"link", "target"}, default="link"
-        With "link" it is the part itself, as in `contributions`: a change of the prediction, of its logarithm
-        (losses "poisson", "gamma" and "tweedie"), or of the log-odds or score of a class. With "target" it is
-        what the model predicts where all other parts are 0, so that the output is the mean output plus this
+        "link" returns the part itself, as in `contributions`: a change of the prediction, of its logarithm
+        (losses "poisson", "gamma" and "tweedie"), or of the log-odds or score of a class. "target" returns
+        what the model predicts if all other parts are 0, so that the output is the mean output plus this
         part: a number in the units of y, or the probability of the class or label.
 
     Returns
     -------
     ndarray of shape (n_samples,), or Series
-        A Series if X is a DataFrame of pandas.
+        A Series if X is a pandas DataFrame.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Linear forms of a fitted Tensor Machine, and the one place that reads the private state of a model.
+"""Linear forms of a fitted Tensor Machine. Only this module reads the private state of a model.
 
 One output is a sum of products of linear forms of named variables,
 
     f(x) = constant + <linear, x> + sum over terms of  prod_j (offset_j + <factor_j, x>)
 
-The variables x are the columns of X where the basis is affine in them (basis None, and "standard" with
-units="original"): the offsets absorb the shifts and constants of the basis. Otherwise they are the columns of
-the basis."""
+The variables x are the columns of X if the basis is affine in them (basis None, and "standard" with
+units="original"); the offsets absorb the shifts and constants of the basis. Otherwise the variables are the
+columns of the basis."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Forms:
     """The forms of one output: see the module docstring.
 
     ``terms`` holds for each degree p from 2 the offsets (rank, p) and the factors (rank, p, variables).
-    ``groups`` is the number of the column of X that a variable is made of, -1 for the constant of rows that
-    are divided by their norm. ``of_what`` says in words what the variables are."""
+    ``groups`` holds the index of the column of X that each variable is made from, -1 for the constant of
+    normalised rows. ``of_what`` says in words what the variables are."""
 
     names: tuple[str, ...]
     groups: np.ndarray
@@ -53,12 +53,12 @@ class Forms:
         return len(self.terms) + 1
 
     def number(self, name: Any) -> int:
-        """Return the number of a variable, given by name or number."""
+        """Return the index of a variable, given by name or index."""
         return position(self.names, name, "variable")
 
 
 def position(names: tuple[str, ...], name: Any, kind: str) -> int:
-    """Return the position of a name among others; a number is a position already."""
+    """Return the position of a name among names; a number already is a position."""
     if isinstance(name, str):
         if name not in names:
             some = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
@@ -87,9 +87,7 @@ def fitted_machine(model: Any) -> Machine:
 
 
 def output_keys(model: Any) -> list[Any]:
-    """Return the values of ``output`` that select each output: [None], or classes, levels of quantiles or
-    numbers.
-    """
+    """Return the values of ``output`` that select outputs: [None], classes, quantile levels or numbers."""
     n_outputs = fitted_machine(model).layout.n_outputs
     if n_outputs == 1:
         return [None]
@@ -99,8 +97,7 @@ def output_keys(model: Any) -> list[Any]:
 
 
 def output_number(model: Any, output: Any) -> int:
-    """Return the position of an output, chosen by its number, its level, the label of its class, or the name
-    of the column of y."""
+    """Return the position of an output, given by number, quantile level, class label, or column name in y."""
     labels, names = output_keys(model), getattr(model, "target_name_", None)
     if isinstance(names, list) and output in names:
         return names.index(output)
@@ -115,8 +112,8 @@ def output_number(model: Any, output: Any) -> int:
 
 
 def output_name(model: Any, number: int) -> str:
-    """Return what an output is called: the target, a quantile or the logarithm of it, or the log-odds or
-    score of a class or label.
+    """Return the name of an output: the target, its quantile or logarithm, or the log-odds or score of a
+    class or label.
     """
     link, name = model._description().link, _name_of_output(model, number, "output")
     of_link = {"log": "log", "logistic": "log-odds", "sigmoid": "log-odds", "softmax": "score"}
@@ -142,8 +139,8 @@ def _name_of_output(model: Any, number: int, unknown: str) -> str:
 
 
 def column_names(model: Any) -> list[str]:
-    """Return the names of the columns of the matrix that the model reads: those of X, or x0, x1, ..., and
-    those of the numbers that dates become.
+    """Return the column names of the matrix that the model reads: the names in X, or x0, x1, ..., and names
+    for the numbers made from dates.
     """
     return all_different(model._description().names)
 
@@ -154,12 +151,12 @@ def level_names(model: Any, column: int) -> list[str] | None:
 
 
 def boolean_columns(model: Any, X: Any) -> set[int]:
-    """Return the columns of the matrix that are true and false in X."""
+    """Return the columns of the matrix that are boolean in X."""
     return matrix_columns(model, booleans_of(X))
 
 
 def matrix_columns(model: Any, columns: Iterable[int]) -> set[int]:
-    """Return the columns of the matrix in which those of X begin."""
+    """Return the first matrix column of each of these columns of X."""
     starts = None if model._columns is None else model._columns.starts
     return {j if starts is None else int(starts[j]) for j in columns}
 
@@ -177,7 +174,7 @@ def check_rows(model: Any, X: Any) -> Any:
 
 
 def framed(X: Any, values: np.ndarray, names: Sequence[str]) -> Any:
-    """Return values (rows, len(names)) as X is: a DataFrame with its index if it is one of pandas."""
+    """Return values (rows, len(names)) in the type of X: a DataFrame with its index if X is from pandas."""
     if not is_a("pandas", X):
         return values
     import pandas
@@ -219,7 +216,7 @@ def forms_of(model: Any, output: Any = None, units: str = "original") -> Forms:
 
 
 def variables(model: Any, X: Any, units: str = "original") -> Any:
-    """Return the values of the variables of `polynomial` in rows of X, which its formula is evaluated on.
+    """Return the values of the variables of `polynomial` for rows of X, on which its formula is evaluated.
 
     Parameters
     ----------
@@ -231,7 +228,7 @@ def variables(model: Any, X: Any, units: str = "original") -> Any:
     Returns
     -------
     ndarray of shape (n_samples, variables), or DataFrame
-        A DataFrame with the names of the variables if X is one of pandas.
+        A DataFrame with the names of the variables if X is a pandas DataFrame.
     """
     basis = fitted_machine(model).basis
     change = _Change.of(basis, units)
@@ -260,7 +257,7 @@ class _Change:
         if units not in UNITS:
             raise ValueError(f"units must be one of {list(UNITS)}, got {units!r}.")
         origin = np.zeros(basis.width)
-        if basis.unit_rows:  # the constant, if there is one, varies with the norm
+        if basis.unit_rows:  # the constant, if any, varies with the norm
             what = (
                 "columns scaled and each row divided by its norm: "
                 "a polynomial of these, not of the columns themselves"

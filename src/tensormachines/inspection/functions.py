@@ -1,7 +1,7 @@
 """A model as a sum of a few functions of one and of two columns, small enough to read.
 
-The functions are the parts of columns and pairs (`contributions`), given by their values at some points: a
-function is linear between the points of a number, and constant beyond them. It has the mean of its part. The
+The functions are the parts of columns and pairs (`contributions`), given by their values at some points. A
+function of a number is linear between points, and constant beyond them. It has the same mean as its part. The
 constant is the mean output of the training rows."""
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .importances import NO_VARIANCE, column_importances
 
 MOST_ROWS = 2000
 FIDELITY = 0.99
-MOST_ALONE, MOST_IN_PAIRS = 50, 16  # columns that functions are made of
+MOST_ALONE, MOST_IN_PAIRS = 50, 16  # maximum number of columns to make functions of
 MOST_POINTS, POINTS_OF_PAIRS, JUMPS_OF_PAIRS = 8, 6, 2
-CLOSE = 0.02  # largest distance of a curve from straight lines between its points, as a share of its range
-CANDIDATES = 200  # values of a number that points are chosen from
+CLOSE = 0.02  # maximum distance of a curve from its straight lines between points, as a share of its range
+CANDIDATES = 200  # values of a number from which points are chosen
 MOST_SHOWN = 8  # levels
 WIDEST = 14  # characters of a level
-MOST_ROUNDED = 200  # points are rounded to a step of the range over this, or less
+MOST_ROUNDED = 200  # points are rounded to steps of at most the range divided by this
 
 
 @dataclass(frozen=True)
 class Axis:
-    """The points of a column: increasing numbers, or codes of ``levels``, then one for missing values if
-    there are any; and what each is called.
+    """The points of a column and their names: increasing numbers, or codes of ``levels``, followed by a point
+    for missing values if there are any.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Axis:
     missing: bool
 
     def weights(self, values: np.ndarray) -> np.ndarray:
-        """Return the share of each point in values of the column, (rows, points)."""
+        """Return the interpolation weight of each point for values of the column, (rows, points)."""
         shares = np.zeros((len(values), len(self.labels)))
         rows = np.flatnonzero(~np.isnan(values))
         known, last = values[rows], len(self.points) - 1
@@ -64,13 +64,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of one or two columns by its values at points of them.
+    """A function of one or two columns, given by its values at points.
 
     Attributes
     ----------
     columns : tuple of str
     share : float
-        Its share in the variances of all parts, see `part_importance`.
+        Share of the function in the variances of all parts, see `part_importance`.
     axes : tuple of Axis
         The points of each column.
     values : ndarray of shape (points,) or (points, points)
@@ -89,7 +89,7 @@ class Function:
         return product if len(weights) == 1 else (product * weights[1]).sum(axis=1)
 
     def to_frame(self) -> Any:
-        """Return a pandas Series of the values by point of the only column, or a DataFrame of two columns."""
+        """Return the values by point as a pandas Series for one column, or as a DataFrame for two columns."""
         import pandas
 
         indices = [pandas.Index(axis.labels, name=axis.name) for axis in self.axes]
@@ -98,16 +98,16 @@ class Function:
         return pandas.DataFrame(self.values, *indices)
 
     def shown(self) -> tuple[list[str], list[str], np.ndarray]:
-        """Return what a table shows of it: labels of rows, none for one column, of columns, and the values.
+        """Return the contents of a table: row labels (none for one column), column labels, and the values.
 
-        Of many levels, it is the most frequent ones."""
+        If there are many levels, only the most frequent ones are shown."""
         places = [_shown(axis, count) for axis, count in zip(self.axes, self.frequencies, strict=True)]
         labels = [[axis.labels[i] for i in some] for axis, some in zip(self.axes, places, strict=True)]
         cells = self.values[np.ix_(*places)].reshape(-1, len(labels[-1]))
         return labels[0] if len(labels) == 2 else [], labels[-1], cells
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines that show it as a table."""
+        """Yield the lines of a table of the function."""
         down, across, cells = self.shown()
         names, header = [_short(label) for label in down] or [""], [_short(label) for label in across]
         left = max(map(len, names)) + 2
@@ -128,13 +128,13 @@ class Formula:
     Attributes
     ----------
     constant : float
-        The mean output of the training rows; that of X if the model does not know it.
+        Mean output of the training rows, or of X if the model does not know it.
     functions : list of Function
-        The largest first.
+        Functions, the largest first.
     fidelity : float
-        R2 of the formula, as it is printed but for rounding, against the model's own outputs.
+        R2 of the formula as printed, except for rounding, against the model's own outputs.
     n_rows : int
-        The number of rows that it was made with and measured on.
+        Number of rows that the formula was made from and measured on.
     """
 
     constant: float
@@ -176,20 +176,20 @@ def formula(
 ) -> Formula:
     """Return a model as a sum of a few functions of one and of two columns, which can be printed and read.
 
-    The functions are the parts of columns and pairs (`contributions`) with the largest variance on X: so many
-    that they are ``fidelity`` of the model, or ``max_functions``. What a model of a higher degree does with
-    three columns together is left out, and so are smaller functions: `Formula.fidelity` tells how much of the
-    model there is without them.
+    The functions are the parts of columns and pairs (`contributions`) with the largest variance on X.
+    Functions are added until the formula reaches ``fidelity``, or until there are ``max_functions``. Smaller
+    functions are left out, and so are interactions of three or more columns; `Formula.fidelity` tells how
+    much of the model remains.
 
     Parameters
     ----------
     model : fitted Tensor Machine
-        Not with the bases "unit" and "sphere", in which columns have no functions of their own.
+        The bases "unit" and "sphere" are not supported, because columns have no separate functions in them.
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        Rows whose values the points are chosen from, and which fidelity and variances are measured on; of
-        more than 2,000 rows, 2,000 are used.
+        Rows from whose values the points are chosen, and on which fidelity and variances are measured; at
+        most 2,000 of them are used.
     fidelity : float
-        R2 against the model's own outputs from which on no function is added.
+        R2 against the model's own outputs at which no more functions are added.
     max_functions : int
     output
         As in `polynomial`.
@@ -219,7 +219,7 @@ def formula(
 def formula_on(
     model: Any, all_rows: Any, booleans: set[int], fidelity: float, max_functions: int, output: Any
 ) -> Formula:
-    """Return the same of checked rows, in which some columns are true and false."""
+    """Return the `formula` for checked rows, some columns of which are boolean."""
     machine, number = fitted_machine(model), output_number(model, output)
     rows = all_rows[some_places(all_rows.shape[0], MOST_ROWS)]
     forms = forms_about_mean(model, output, rows)
@@ -228,7 +228,7 @@ def formula_on(
     parts = forms.map(rows, lambda displaced: parts_of_rows(forms, displaced, sets), copies=2)
     outputs = parts.sum(axis=1)
     variances = parts.var(axis=0)
-    variances[0] = 0.0  # of the constant, but for rounding
+    variances[0] = 0.0  # the constant has none, except for rounding
     if not outputs.var() > 0:
         raise ValueError(NO_VARIANCE)
     maker = _Maker(model, forms, rows, booleans)
@@ -245,14 +245,14 @@ def formula_on(
 
 
 def _sets(order: Sequence[int], degree: int) -> list[tuple[int, ...]]:
-    """Return the empty set, the most important columns, and pairs of the first of them."""
+    """Return the empty set, the most important columns, and pairs of the most important ones among them."""
     pairs = combinations(sorted(order[:MOST_IN_PAIRS]), 2) if degree > 1 else ()
     return [(), *((column,) for column in order[:MOST_ALONE]), *pairs]
 
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes functions of the parts of a model on checked rows, in which some columns are booleans."""
+    """Make functions from the parts of a model on checked rows, some columns of which are boolean."""
 
     model: Any
     forms: ColumnForms
@@ -260,7 +260,7 @@ class _Maker:
     booleans: set[int]
 
     def function(self, columns: tuple[int, ...], share: float, mean: float) -> Function:
-        """Return the function of columns whose part, before it is centred, has this mean on the rows."""
+        """Return the function of columns whose part has this mean on the rows before it is centred."""
         axes = tuple(self._axis(j, len(columns) == 1) for j in columns)
         grids = np.meshgrid(*(_points(axis) for axis in axes), indexing="ij")
         values = self._effect(columns, [grid.ravel() for grid in grids]).reshape(grids[0].shape)
@@ -302,7 +302,7 @@ class _Maker:
         return candidates[chosen]
 
     def _points_of_pair(self, column: int, values: np.ndarray) -> np.ndarray:
-        """Return a few quantiles, and both sides of the largest jumps of the column alone."""
+        """Return a few quantiles, and both sides of the largest jumps of the single column."""
         sides, quantiles = self._sides_of_jumps(column).reshape(-1, 2), _quantiles(values, POINTS_OF_PAIRS)
         if not len(sides):
             return quantiles
@@ -320,7 +320,7 @@ class _Maker:
 
 
 def _in_few_digits(points: np.ndarray) -> list[str]:
-    """Return the points as different texts of few digits: more than quantiles, sides of jumps have many."""
+    """Return the points as distinct texts of few digits; sides of jumps may need more than quantiles."""
     for digits in range(5, 17):
         texts = [f"{point:.10g}" for point in points]
         pairs = zip(texts, points, strict=True)
@@ -331,7 +331,7 @@ def _in_few_digits(points: np.ndarray) -> list[str]:
 
 
 def _quantiles(values: np.ndarray, count: int) -> np.ndarray:
-    """Return about so many quantiles, from the lowest to the highest value, in few digits."""
+    """Return about ``count`` quantiles, from the lowest to the highest value, rounded to few digits."""
     found = np.nanquantile(values, np.linspace(0, 1, count), method="nearest")
     step = np.ptp(found) / MOST_ROUNDED
     return np.unique(np.round(found, int(np.clip(-np.floor(np.log10(step)), -300, 300))))
@@ -342,7 +342,7 @@ def _points(axis: Axis) -> np.ndarray:
 
 
 def some_places(count: int, most: int) -> np.ndarray:
-    """Return evenly spaced places among ``count``, ``most`` at most."""
+    """Return at most ``most`` evenly spaced positions among ``count``."""
     return np.linspace(0, count - 1, min(count, most)).astype(np.intp)
 
 
@@ -352,7 +352,7 @@ def values_of(rows: Any, column: int) -> np.ndarray:
 
 
 def _shown(axis: Axis, frequencies: np.ndarray) -> list[int]:
-    """Return the places of the points that are printed: all of a number, the most frequent of many levels."""
+    """Return the positions of the printed points: all of a number, or the most frequent of many levels."""
     if not axis.levels:
         return list(range(len(axis.labels)))
     return sorted(np.argsort(-frequencies, kind="stable")[:MOST_SHOWN].tolist())

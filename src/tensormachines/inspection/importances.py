@@ -1,7 +1,7 @@
 """Importance: how much of the output is due to each column, and to each part of a prediction.
 
-Both measures are never negative and add up to 1, however the columns are correlated. The signed shares of
-`variance_shares` answer another question: which parts the variance of the output consists of."""
+Both measures are never negative and add up to 1, even if columns are correlated. The signed shares of
+`variance_shares` answer another question: how the variance of the output splits into parts."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ NO_VARIANCE = "The output does not vary on X, so there is nothing to explain: gi
 def importance(model: Any, X: Any, *, output: Any = None) -> Ranked:
     """Return how much each column moves the output, interactions included, as shares that add up to 1.
 
-    It is the mean squared change of the output where a column takes its value from another row of X, drawn at
-    random, over the sum of this for all columns. So it ranks columns as permutation importance does, but
-    needs no y and no repetitions, and is never negative. Of a column that others can stand in for, because
-    they are correlated with it, it tells how much this model uses it.
+    The importance of a column is the mean squared change of the output if the column takes its value from
+    another random row of X, divided by the sum of these changes over all columns. It ranks columns as
+    permutation importance does, but needs no y and no repetitions, and is never negative. If other columns
+    could replace a column because they are correlated with it, importance tells how much this model uses the
+    column.
 
     Parameters
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 rows at random.
+        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 random rows.
     output
         As in `polynomial`.
 
     Returns
     -------
     Ranked
-        Shares by column. With rows of unit norm (bases "unit" and "sphere") columns are those of the
+        Shares by column. With rows of unit norm (bases "unit" and "sphere"), columns are those of the
         normalised row.
 
     Examples
@@ -71,7 +72,7 @@ def column_importances(machine: Machine, rows: Any) -> np.ndarray:
     basis = machine.basis.astype(np.dtype(np.float64))
     at_once = max(2, ENTRIES_AT_ONCE // max(1, basis.n_columns))
     order = np.arange(rows.shape[0])
-    if len(order) > at_once:  # rows are replaced by others of the same piece, which must be a random one
+    if len(order) > at_once:  # rows are replaced by others of the same piece, so pieces must be random
         order = np.random.default_rng(0).permutation(len(order))
     total = sum(
         total_effects(Block(basis.rows(rows[some]), basis), machine.layout, machine.params)[0]
@@ -90,20 +91,20 @@ def part_importance(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """Return the variance on X of the parts of columns and of sets of columns, as shares that add up to 1.
+    """Return the variances on X of the parts of columns and of sets of columns, as shares that add up to 1.
 
-    The parts are those of `contributions`; the share of a part is its variance over the sum of the variances
-    of all of them, where the remainder counts as one part.
+    The parts are those of `contributions`. The share of a part is its variance divided by the sum of the
+    variances of all parts; the remainder counts as one part.
 
     Parameters
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 rows at random.
+        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 random rows.
     order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional
-        As in `contributions`; without it, X.
+        As in `contributions`, but the default is X.
 
     Returns
     -------
@@ -141,8 +142,7 @@ def interaction_strength(
     output: Any = None,
     max_parts: int = MOST_PARTS,
 ) -> Ranked:
-    """Return the variance on X of the part of each pair of columns, beyond the effects of each column alone,
-    as a share of the variances of all parts.
+    """Return the variance on X of the interaction of each pair, as a share of the variances of all parts.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def interaction_strength(
     Returns
     -------
     Ranked
-        Shares by pair; `part_importance` has those of single columns and of larger sets, too.
+        Shares by pair; `part_importance` also has the shares of single columns and of larger sets.
     """
     found = part_importance(
         model, X, columns=columns, reference=reference, output=output, max_parts=max_parts

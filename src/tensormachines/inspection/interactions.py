@@ -1,11 +1,12 @@
 """The largest interactions of a Tensor Machine, found without computing all of them.
 
-Pairs. The coefficient of x_i x_j is the product of row i of a matrix with row j of another, both (variables,
-K) with K of the order of the rank: it is at most the product of their norms. Variables are sorted by these
-norms, and blocks of rows are multiplied until no product of norms can exceed what has been found: exact, in
-O(variables^2 K) at worst and much less where few variables matter.
+Pairs. The coefficient of x_i x_j is the dot product of row i of one matrix and row j of another, both
+(variables, K) with K of the order of the rank. So it is at most the product of the norms of these rows.
+Variables are sorted by their norms, and blocks of rows are multiplied until no product of norms can exceed
+what has been found. The search is exact; it takes O(variables^2 K) at worst, and much less if few variables
+matter.
 
-Larger sets. Given all but two variables of a set, its coefficient is again that of a pair: so the search is
+Larger sets. Given all but two variables of a set, the coefficient is again that of a pair, so the search is
 over the given variables, best first. The coefficient of a set of p variables is a sum of permanents of p x p
 matrices of factors, one for each product, and
 
@@ -31,7 +32,7 @@ from .ranked import Ranked
 
 ENTRIES_AT_ONCE = 1 << 20
 ROWS_AT_ONCE = 128
-ROUNDING = 1 + 1e-9  # makes up for rounding errors of bounds
+ROUNDING = 1 + 1e-9  # compensates for rounding errors of bounds
 
 
 class Interactions(Ranked):
@@ -40,7 +41,7 @@ class Interactions(Ranked):
     Attributes
     ----------
     complete : bool
-        Whether it is proven that no other set has a larger coefficient.
+        Whether the search has proven that no other set has a larger coefficient.
     bound : float
         Upper bound on the absolute coefficients of all other sets.
     """
@@ -63,9 +64,9 @@ def top_interactions(
 ) -> Interactions:
     """Return the k largest absolute coefficients of products of ``order`` variables of different columns.
 
-    For pairs the answer is exact. For more variables it is exact if `complete` is True: otherwise the search
-    has ended after max_steps, and `bound` is an upper bound on the coefficients that it has not seen. Each
-    step is a search for pairs, given the other variables.
+    For pairs the result is exact. For more variables it is exact if `complete` is True; otherwise the search
+    ended after max_steps, and `bound` is an upper bound on the coefficients that it has not seen. Each step
+    is a search for pairs, given the other variables.
 
     Parameters
     ----------
@@ -76,16 +77,16 @@ def top_interactions(
     output
         As in `polynomial`.
     units : {"basis", "original"}
-        With "basis" and basis="standard" coefficients can be compared: the columns have the same deviation.
-        In original units the coefficient of a column in metres is a thousand times that of the same column in
-        millimetres.
+        With "basis" and basis="standard", coefficients are comparable, because all columns have the same
+        standard deviation. In original units, the coefficient of a column in metres is a thousand times that
+        of the same column in millimetres.
     max_steps : int
-        Limit of the search for sets of more than two variables.
+        Maximum number of steps in the search for sets of more than two variables.
 
     Returns
     -------
     Interactions
-        Fewer than k entries if fewer coefficients are not 0.
+        Fewer than k entries if fewer coefficients differ from 0.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def top_interactions(
 
 @dataclass
 class _Best:
-    """The k largest sizes so far, with their sets; a new one must exceed ``least``."""
+    """The k largest sizes so far, with their sets; a new size must exceed ``least``."""
 
     k: int
 
@@ -137,7 +138,7 @@ class _Best:
 
 
 def _balanced(offsets: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same products with forms of equal norms, for tight bounds, and without terms that are 0."""
+    """Return the same products with forms of equal norms, for tight bounds, and without zero terms."""
     norms = np.linalg.norm(factors, axis=2)
     alive = (norms > 0).all(axis=1) | ((norms > 0) | (offsets != 0)).all(axis=1)
     offsets, factors, norms = offsets[alive], factors[alive], norms[alive]
@@ -150,7 +151,7 @@ def _balanced(offsets: np.ndarray, factors: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _search_pairs(forms: Forms, given: tuple[int, ...], allowed: np.ndarray, best: _Best) -> None:
-    """Offer to ``best`` all pairs of allowed variables that may belong there, joined with the given ones."""
+    """Offer all promising pairs of allowed variables, joined with the given ones, to ``best``."""
     one, other = _pair_factors(forms, given, allowed)
     rows, columns = np.hstack([one, other]), np.hstack([other, one])
     norms = np.linalg.norm(rows, axis=1)
@@ -200,7 +201,7 @@ def _pair_factors(forms: Forms, given: tuple[int, ...], allowed: np.ndarray) -> 
 def _search_sets(forms: Forms, order: int, best: _Best, max_steps: int) -> float:
     """Search best first over all but two variables of the sets.
 
-    Return an upper bound on the sets that were not visited; 0 if all were.
+    Return an upper bound on the sets that were not visited; 0 if all were visited.
     """
     sizes = _sizes(forms, order)  # (variables, products)
     sequence = np.argsort(-(sizes**order).sum(axis=1), kind="stable")
@@ -235,7 +236,7 @@ def _search_sets(forms: Forms, order: int, best: _Best, max_steps: int) -> float
 
 def _sizes(forms: Forms, order: int) -> np.ndarray:
     """Return (variables, products): norms of the entries of each variable in every choice of ``order``
-    factors of a term. The product of the offsets of the other factors is spread over them.
+    factors of a term. The product of the offsets of the other factors is spread over these norms.
     """
     return np.vstack([np.zeros((0, len(forms.names))), *_sizes_of_terms(forms, order)]).T
 
@@ -251,6 +252,6 @@ def _sizes_of_terms(forms: Forms, order: int) -> Iterator[np.ndarray]:
 
 
 def _after(forms: Forms, sequence: np.ndarray, places: tuple[int, ...]) -> np.ndarray:
-    """Return the variables after these places of the sequence that are of other columns."""
+    """Return the variables after these places of the sequence that belong to other columns."""
     later = sequence[places[-1] + 1 :]
     return later[~np.isin(forms.groups[later], forms.groups[sequence[list(places)]])]

@@ -1,14 +1,14 @@
-"""Members of a bootstrap: a model fitted again to other samples of its rows, and bands from their spread.
+"""Bootstrap members: a model refitted to bootstrap samples of its rows, and bands from the members' spread.
 
-A bootstrap sample has 63 % of the rows, others more than once. So members are smoother than the model, as
-the model is smoother than the truth: the distance of their mean from the model tells about its bias, which is
-larger. With c the curve of the model, m the mean of the members' curves and s their standard deviation, all
-at one point, a band is
+A bootstrap sample contains only 63 % of the distinct rows, some of them several times. So members are
+smoother than the model, just as the model is smoother than the truth. The distance between the members' mean
+and the model therefore indicates the bias of the model, which is larger. Let c be the curve of the model, m
+the mean of the members' curves and s their standard deviation, all at one point. A band is
 
     c plus and minus  t sqrt(s^2 + (2 (m - c))^2)
 
 where t is a quantile of Student's distribution. Bands between quantiles of the members' curves contained the
-truth far less often than they should: see benchmarks/bands.py."""
+truth far less often than intended: see benchmarks/bands.py."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from .forms import check_rows, column_names, fitted_machine, output_keys
 
 FEWEST_MEMBERS = 2
 COVERAGE = 0.9
-BIAS = 2.0  # of the model, in units of the distance of the members' mean from it
+BIAS = 2.0  # bias of the model, in units of its distance from the members' mean
 
 
 def bootstrap(
     model: Any, X: Any, y: Any, *, sample_weight: Any = None, n_members: int = 20, random_state: Any = None
 ) -> list[Any]:
-    """Fit a model again to bootstrap samples of its training rows.
+    """Refit a model to bootstrap samples of its training rows.
 
-    Each member has the settings of the model, and makes the choices that these leave open (alpha, degree,
-    trend, jumps) anew, from rows that are drawn with replacement: their number of draws is their weight. What
-    differs between members is what other rows, and another random start, would change in the model. The
+    Each member has the settings of the model, and repeats the choices that these leave open
+    (alpha, degree, trend, jumps) on rows drawn with replacement; the weight of a row is its number of draws.
+    Differences between members show what other rows and another random start would change in the model. The
     members of a search have the settings that it chose.
 
     Parameters
     ----------
     model : fitted Tensor Machine, or a search of these
     X, y, sample_weight
-        The rows that the model was fitted to, in memory. If the fit had an ``exposure``, give ``y /
-        exposure`` and ``sample_weight * exposure``.
+        The rows that the model was fitted to, in memory. If the fit had an ``exposure``, pass
+        ``y / exposure`` and ``sample_weight * exposure``.
     n_members : int, default=20
-        At least 2. Each takes about as long as the fit of the model.
+        Number of members, at least 2. Each takes about as long as the fit of the model.
     random_state : int, RandomState instance or None
 
     Returns
@@ -98,25 +98,25 @@ def effect_band(
     output: Any = None,
     scale: Scale = "link",
 ) -> np.ndarray:
-    """Return a band around the effect of one column, or of several together, for rows of X.
+    """Return a confidence band around the effect of one column, or of several together, for rows of X.
 
-    It should contain the true effect with the probability ``coverage`` at each point, not everywhere at once.
-    docs/explain.md has the shares that were measured.
+    The band should contain the true effect with probability ``coverage`` at each point, not everywhere at
+    once. docs/explain.md lists the measured coverage.
 
     Parameters
     ----------
     model, columns, X, reference, output, scale
-        As in `effect`. On the scale of the target, it is the same band in other units: what it allows for are
-        other effects about the mean output of the model, not other mean outputs.
+        As in `effect`. On the scale of the target, the band is the same in other units: it reflects uncertain
+        effects about the mean output of the model, not an uncertain mean output.
     members : list of models
-        Those of `bootstrap`.
+        Members from `bootstrap`.
     coverage : float, default=0.9
         Between 0 and 1, both excluded.
 
     Returns
     -------
     ndarray of shape (n_samples, 2)
-        The lower and the upper end.
+        Lower and upper end of the band.
     """
     found = effects_of(model, output, reference, scale)
     numbers, rows = found.numbers(columns), check_rows(model, X)
@@ -133,7 +133,7 @@ def band_of(
     coverage: float,
     heights: Callable[[Effects], np.ndarray],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lower and upper ends of the band around effects, which ``heights`` returns of any model."""
+    """Return the lower and upper ends of the band around effects; ``heights`` maps a model to its effects."""
     check_members(model, members)
     of_members = [heights(effects_of_member(each, of_model, reference)) for each in members]
     middle = heights(of_model)
@@ -156,12 +156,12 @@ def half_width_at(
     values: Mapping[int, np.ndarray],
     coverage: float = COVERAGE,
 ) -> np.ndarray:
-    """Return half the width of the band around the effect of columns at these values of them."""
+    """Return half the width of the band around the effect of columns at given values."""
     return half_width(effect_at(of_model, values), [effect_at(each, values) for each in of_members], coverage)
 
 
 def check_members(model: Any, members: Sequence[Any]) -> None:
-    """Refuse what are no members of a model."""
+    """Refuse anything that is not a list of members of the model."""
 
     def shape(each: Any) -> tuple[Any, ...]:
         fitted_machine(each)

@@ -20,8 +20,8 @@ Monomial = tuple[str, ...]
 
 
 class Polynomial(Ranked):
-    """Coefficients by monomial: ("a", "a", "b") is a^2 b, () the constant. As a key, names may come in any
-    order, and a single one need not be a tuple.
+    """Coefficients by monomial: ("a", "a", "b") is a^2 b, and () is the constant. The names in a key may come
+    in any order, and a single name need not be a tuple.
 
     Attributes
     ----------
@@ -78,26 +78,26 @@ def polynomial(
     units: str = "original",
     max_terms: int = MOST_TERMS,
 ) -> Polynomial:
-    """Return the coefficients of chosen monomials, or of all up to a degree: exact up to rounding in float64.
+    """Return the coefficients of given monomials, or of all up to a degree, exact up to float64 rounding.
 
     With basis=None or "standard" the variables are the columns of X in their own units. ("standard" shifts
-    the columns, which adds to the lower degrees. Where the means of columns are many times their deviations,
-    large monomials of opposite sign cancel and lose digits: units="basis" does not.) With "unit" and "sphere"
-    they are the columns of rows divided by their norm, with "spline" the functions in basis_features_, of
-    which `formula` and `distil` are easier to read; `variables` returns their values.
+    the columns, which adds to the lower degrees. If the mean of a column is many times its standard
+    deviation, large monomials of opposite sign cancel and lose digits; units="basis" avoids this.) With
+    "unit" and "sphere", the variables are the columns of the normalised rows. With "spline", they are the
+    functions in basis_features_; `formula` and `distil` are then easier to read. `variables` returns the
+    values of the variables.
 
     Parameters
     ----------
     model : fitted TensorMachineRegressor, TensorMachineClassifier or one of their searches
         For a classifier, the polynomial of decision_function.
     monomials : iterable of tuples, optional
-        Tuples of names or numbers of variables: ("a", "a", "b") is a^2 b, () the constant; "a" is short for
-        ("a",). The default is all monomials.
+        Tuples of names or numbers of variables: ("a", "a", "b") is a^2 b, () is the constant, and "a" is
+        short for ("a",). The default is all monomials.
     degree : int, optional
-        The highest degree of all monomials; by default that of the model.
+        Maximum degree of all monomials; by default the degree of the model.
     output : optional
-        The output to explain, if there are several: its number, the label of a class, or the level of a
-        quantile.
+        Output to explain, if there are several: its number, the label of a class, or the level of a quantile.
     units : {"original", "basis"}
     max_terms : int
         Raise an error if there are more monomials.
@@ -105,11 +105,11 @@ def polynomial(
     Returns
     -------
     Polynomial
-        The chosen monomials; without a choice, all whose coefficient is not 0.
+        The given monomials, or by default all monomials with a non-zero coefficient.
 
     Notes
     -----
-    A monomial costs O(rank * degree * 2^degree), whatever the number of columns.
+    A monomial costs O(rank * degree * 2^degree), regardless of the number of columns.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def to_sympy(
     max_terms: int = 1000,
     degree: int | None = None,
 ) -> Any:
-    """Return the model as a SymPy expression, with one symbol for each variable, of the same name.
+    """Return the model as a SymPy expression, with one symbol per variable, of the same name.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def to_sympy(
 
 
 def coefficients(forms: Forms, monomials: Iterable[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
-    """Return the coefficients of monomials, each given by the sorted numbers of its variables.
+    """Return the coefficients of monomials, each given by the sorted indices of its variables.
 
     Monomials with the same exponents are computed together.
     """
@@ -289,7 +289,7 @@ def _exponents(monomial: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def monomial_numbers(forms: Forms, monomial: Any) -> tuple[int, ...]:
-    """Return a monomial as the sorted numbers of its variables."""
+    """Return a monomial as the sorted indices of its variables."""
     names = (monomial,) if isinstance(monomial, str | int | np.integer) else tuple(monomial)
     return tuple(sorted(forms.number(name) for name in names))
 

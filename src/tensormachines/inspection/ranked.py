@@ -12,7 +12,7 @@ MOST_LINES = 20
 class Ranked(Mapping[Any, float]):
     """A read-only dict that prints its largest numbers, largest first, and how many more there are.
 
-    Where keys are sets of columns, they are tuples of names, and "a" also finds ("a",)."""
+    If keys are sets of columns, they are tuples of names, and "a" also finds ("a",)."""
 
     def __init__(self, entries: Mapping[Any, float], title: str):
         self.entries = dict(entries)
@@ -32,7 +32,7 @@ class Ranked(Mapping[Any, float]):
         return dict(sorted(self.entries.items(), key=lambda entry: -abs(entry[1]))[:k])
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame of the column "value", largest first, by what the keys print as."""
+        """Return a pandas DataFrame with the column "value", largest first, indexed by the printed keys."""
         import pandas
 
         largest = self.largest()

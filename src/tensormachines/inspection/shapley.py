@@ -1,13 +1,13 @@
 """Exact Shapley values: a prediction as a sum over columns, each part shared equally among its columns.
 
-The game is that in which a set U of columns wins f(U), the output where only these columns are displaced from
-the reference. A game has 2^columns sets; none is enumerated here. Let each column join with probability q,
+In the game, a set U of columns wins f(U), the output if only these columns are displaced from the reference.
+The game has 2^columns sets, which are not enumerated here. Let each column join with probability q,
 independently. The expectation of a product of forms is a sum over all ways to assign each factor to the
 reference or to a column; a column g that is assigned the set J of factors contributes q prod_{j in J} d_jg,
-with d_jg its displacement of factor j. So the expectation is a product over columns of set functions, each 1
-for the empty set and q prod for any other, multiplied like polynomials, but over disjoint sets. A Shapley
-value is the integral over q of the contribution of g (Owen 1972); as a polynomial in q of degree p - 1 it is
-integrated exactly by p / 2 points (Gauss). The cost is O(rows * columns * rank * 3^p * p)."""
+where d_jg is its displacement of factor j. So the expectation is a product over columns of set functions,
+each 1 for the empty set and q prod for any other, multiplied like polynomials, but over disjoint sets. A
+Shapley value is the integral over q of the contribution of g (Owen 1972); as a polynomial in q of degree p -
+1 it is integrated exactly by p / 2 points (Gauss). The cost is O(rows * columns * rank * 3^p * p)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def column_contributions(
     -------
     columns : list of str
     values : ndarray of shape (n_samples, len(columns)), or DataFrame
-        A DataFrame if X is one of pandas.
+        A DataFrame if X is a pandas DataFrame.
     constant : float
         The mean output of the training rows, or of the reference.
 
@@ -103,8 +103,8 @@ def _products(values: np.ndarray) -> np.ndarray:
 
 
 def _over_splits(joining: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return for each set of factors the sum over its splits into a non-empty set for the column and the rest
-    for the others.
+    """Return for each set of factors the sum over all splits into a non-empty set for the column and the rest
+    for the other columns.
     """
     total = np.zeros_like(others)
     for factors in range(1, len(others)):

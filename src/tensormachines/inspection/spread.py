@@ -1,4 +1,4 @@
-"""The spread of a coefficient over the members of a bootstrap, or of a model that averages several."""
+"""The spread of a coefficient over bootstrap members, or over the members that a model averages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def coefficient_spread(
     output: Any = None,
     units: str = "original",
 ) -> dict[Monomial, tuple[float, float]]:
-    """Return the mean of coefficients over the members of a bootstrap, and their standard deviation: how much
-    other rows would change them.
+    """Return the mean and standard deviation of coefficients over bootstrap members: how much other rows
+    would change them.
 
-    Without ``members``, they are those of a model that averages several (n_members > 1). These differ in
-    their random start only: their spread shows what the optimisation leaves open, not what other rows would
-    change. The mean is then the coefficient of the model. The linear part is kept as a mean over such
-    members, so monomials of degree 0 and 1 have no spread.
+    Without ``members``, use the members that the model itself averages (n_members > 1). These differ only in
+    their random start, so their spread shows what the optimisation leaves open, not what other rows would
+    change. The mean is then the coefficient of the model. Only the mean of the members' linear parts is kept,
+    so monomials of degree 0 and 1 have no spread.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def coefficient_spread(
     monomials, output, units
         As in `polynomial`.
     members : list of models, optional
-        Those of `bootstrap`. Not of a model of splines: each member has functions of its own, whose
-        coefficients mean nothing to another; see `effect_band`.
+        Members from `bootstrap`. Not for the basis "spline": each member has its own functions, whose
+        coefficients cannot be compared with those of other members; see `effect_band`.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def _forms_of_members(model: Any, members: Sequence[Any], output: Any, units: st
 
 
 def _forms_of_average(model: Any, forms: Forms, asked: Sequence[tuple[int, ...]]) -> list[Forms]:
-    """Return the forms of the members that a model is the mean of."""
+    """Return the forms of the members that a model averages."""
     members = _member_count(model)
     if any(len(key) < 2 for key in asked):
         raise ValueError(
@@ -82,9 +82,9 @@ def _forms_of_average(model: Any, forms: Forms, asked: Sequence[tuple[int, ...]]
 
 
 def _member_count(model: Any) -> int:
-    """Return the number of members: the rank of the model over the rank of a member."""
+    """Return the number of members: the rank of the model divided by the rank of a member."""
     layout = fitted_machine(model).layout
-    # A search that was short of time has fitted fewer members than its setting says.
+    # A search that ran short of time has fitted fewer members than its setting says.
     model = getattr(model, "best_estimator_", model)
     members = model.n_members
     of_member = layout.rank // members if model.rank == "auto" else model.rank

@@ -5,10 +5,10 @@ part_U, so that
 
     variance of f = sum over U of  covariance of part_U and f
 
-The share of a set is covariance over variance. Shares add up to 1. Where columns are correlated, a part also
-gets credit for the parts that it is correlated with; its share is negative where it counteracts them. Without
-correlation, and with parts whose mean does not depend on other columns, shares are the Sobol indices of the
-sets."""
+The share of a set is its covariance divided by the variance. Shares add up to 1. If columns are correlated, a
+part also gets credit for the parts with which it is correlated; its share is negative if it counteracts them.
+Without correlation, and if the mean of each part does not depend on other columns, shares are the Sobol
+indices of the sets."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ def variance_shares(
 ) -> Ranked:
     """Return the shares of columns and of sets of columns in the variance of the output on X.
 
-    The share of a set of columns is the covariance of its part (`contributions`) and the output, over the
-    variance of the output.
+    The share of a set of columns is the covariance between its part (`contributions`) and the output, divided
+    by the variance of the output.
 
     Parameters
     ----------
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 rows at random.
+        A source of `tensormachines.blocks` or a Dask collection is sampled: 20,000 random rows.
     order, columns, output, max_parts
         As in `contributions`.
     reference : array-like, sparse matrix or dataframe, optional
-        As in `contributions`; without it, X.
+        As in `contributions`, but the default is X.
 
     Returns
     -------
     Ranked
-        Shares by columns, which add up to 1; ("remainder",) is that of all other parts, if there are any.
+        Shares by columns, which add up to 1; ("remainder",) is the share of all other parts, if there are
+        any.
 
     Examples
     --------
@@ -77,10 +78,10 @@ def column_variance_shares(model: Any, X: Any, *, reference: Any = None, output:
     """Return the share of each column in the variance of the output on X; interactions are shared equally
     among their columns.
 
-    The share is the covariance of the column's Shapley values (`column_contributions`) and the output, over
-    the variance of the output. It includes everything that the basis makes of a column, and interactions of
-    any order; the shares add up to 1. A share is negative where a column counteracts those that it is
-    correlated with: `importance` tells how much the model uses it.
+    The share is the covariance between the column's Shapley values (`column_contributions`) and the output,
+    divided by the variance of the output. It includes all functions of the column in the basis and
+    interactions of any order; the shares add up to 1. A share is negative if a column counteracts columns
+    with which it is correlated; `importance` tells how much the model uses a column.
 
     Parameters
     ----------
@@ -109,9 +110,9 @@ def column_shares(forms: ColumnForms, rows: Any) -> np.ndarray:
 def _shares(
     forms: ColumnForms, rows: Any, parts: Callable[[np.ndarray], np.ndarray], copies: int
 ) -> np.ndarray:
-    """Return the shares of parts, which are computed a few rows at a time.
+    """Return the shares of parts, computed a few rows at a time.
 
-    Their means do not matter, because the deviations of the output add up to 0.
+    The means of the parts do not matter, because the deviations of the output add up to 0.
     """
     outputs = forms.map(rows, forms.displaced_outputs)
     deviation = outputs - outputs.mean()

@@ -1,6 +1,6 @@
-"""The methods that Tensor Machines are compared with, each a complete scikit-learn estimator or transformer.
+"""Methods that Tensor Machines are compared with, each a complete scikit-learn estimator or transformer.
 
-docs/peers.md states for each what its paper does, what is done here, and every difference.
+For each method, docs/peers.md states what its paper does, what is done here, and every difference.
 """
 
 from .apple import AppleClassifier, AppleRegressor

@@ -22,34 +22,35 @@ PARAMETERS = """
 
     f(x) = intercept + sum over the monomials m found so far of coef_m * m(x), m(x) = prod over j in m of x_j.
 
-    The first monomials are the columns themselves. After an epoch (a pass over the rows) the s monomials with
-    the largest weights, among those not expanded before, are expanded: their products with every column,
-    which may be one of their own, become monomials too. s = (mean number of non-zeros in a row) ** expansion.
-    The rows are learnt one by one by the normalised adaptive gradient, whose steps do not depend on the units
-    of the columns; so neither does the model.
+    The first monomials are the columns themselves. After an epoch (a pass over the rows), the s monomials
+    with the largest weights that are not yet expanded are expanded: their products with every column,
+    including their own columns, become monomials too. s = (mean number of non-zeros in a row) ** expansion.
+    The rows are learned one by one by the normalised adaptive gradient. Its steps, and therefore the model,
+    do not depend on the units of the columns.
 
     Parameters
     ----------
     degree : int, default=3
         Highest degree of a monomial.
     expansion : float, default=0.75
-        How many monomials an expansion takes; from 0 (one) to 1 (as many as a row has non-zeros), or more.
-        The number of monomials, and with it the time of an epoch, grows to
-        n_expansions * (non-zeros in a row) ** expansion * columns: use 0.5 for hundreds of dense columns.
+        Exponent that determines how many monomials are expanded at a time: from 0 (one monomial) to 1 (as
+        many as a row has non-zeros), or more. The number of monomials, and with it the time of an epoch,
+        grows to n_expansions * (non-zeros in a row) ** expansion * columns: use 0.5 for hundreds of dense
+        columns.
     n_expansions : int, default=10
         Number of expansions: one after each of the first epochs.
     max_iter : int, default=20
         Number of epochs.
     learning_rate : float, default=4.0
-        No step overshoots, however large the rate. After the last expansion it falls linearly from epoch to
-        epoch; in a stream it does not.
+        No step overshoots, however large the rate is. After the last expansion the rate falls linearly from
+        epoch to epoch, except in a stream.
     alpha : float, default=0.0
         Penalty: the objective is the mean loss of a row + alpha/2 * sum over m of
-        share_m * (scale_m * coef_m)**2, with scale_m the largest value of monomial m and share_m the share of
-        rows in which it is not 0.
+        share_m * (scale_m * coef_m)**2, where scale_m is the largest value of monomial m, and share_m is the
+        share of rows in which it is not 0.
     shuffle : bool, default=True
         Whether each epoch takes the rows in a new random order. The rows of a small data set are then sorted
-        first, so that the result does not depend on their order. Otherwise they are taken as they come.
+        first, so that the result does not depend on their order. If False, rows are taken in the given order.
     expand_after : int, default=1000
         Only for `partial_fit`: monomials are expanded after 1, 2, 4, 8, ... times this number of rows.
     random_state : int, RandomState instance or None, default=None
@@ -58,9 +59,10 @@ PARAMETERS = """
     Attributes
     ----------
     monomials_ : list of tuple of int
-        Sorted column numbers whose product each monomial is; a column may occur several times.
+        For each monomial, the sorted indices of the columns whose product it is; a column may occur several
+        times.
     monomial_names_ : list of str
-        The same with the names of the columns, as "age height^2".
+        The monomials with the names of the columns, such as "age height^2".
     coef_ : ndarray of shape (n_monomials,){shapes}
     intercept_ : {intercept}
     n_iter_ : int
@@ -180,16 +182,16 @@ class AppleRegressor(Regression, Apple):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from more rows, each once, in the order in which they come. After `fit`, continue from there.
+        """Learn from more rows, each once and in order. After `fit`, continue from the fitted model.
 
-        The first rows set the units of the target, and should be typical of those to come.
+        The first rows determine the units of the target, so they should be typical of later rows.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         """
         with all_or_nothing(self):
             first = not hasattr(self, "_learner")
@@ -249,16 +251,16 @@ class AppleClassifier(OneAgainstTheRest, Apple):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows, each once, in the order in which they come. After `fit`, continue from there.
+        """Learn from more rows, each once and in order. After `fit`, continue from the fitted model.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         classes : array-like of shape (n_classes,), optional
-            All labels that will ever come. Needed in the first call.
+            All labels that will ever occur. Required in the first call.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         """
         with all_or_nothing(self):
             first = not hasattr(self, "_learner")

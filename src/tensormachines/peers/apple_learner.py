@@ -1,4 +1,4 @@
-"""The epochs, streams and expansions of Apple: when an online polynomial learns, and when it grows."""
+"""Epochs, streams and expansions of Apple: when an online polynomial learns, and when it grows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Schedule:
 class Learner:
     """A polynomial and its progress: the rows seen, their mean number of non-zeros, the expansions made.
 
-    ``X`` holds the first rows, whose largest entries set the units of the columns.
+    ``X`` holds the first rows; their largest entries determine the units of the columns.
     """
 
     def __init__(self, X: Rows, n_outputs: int):
@@ -68,9 +68,9 @@ class Learner:
     def after_rows(
         self, X: Rows, targets: np.ndarray, weight: np.ndarray | None, schedule: Schedule
     ) -> Learner:
-        """Return a copy that has learnt these rows of a stream, each once and in order.
+        """Return a copy that has learned these rows of a stream, each once and in order.
 
-        Expansions come after the same rows of the stream wherever its pieces end.
+        Expansions come after the same rows of the stream, however it is divided into pieces.
         """
         result, start = copy(self), 0
         result.polynomial = self.polynomial.copy()
@@ -96,7 +96,7 @@ class Learner:
         return result
 
     def outputs(self, X: Rows) -> np.ndarray:
-        """Return (rows, outputs)."""
+        """Return the outputs, (rows, outputs)."""
         return self.polynomial.outputs(readable(X.astype(self.polynomial.unit.dtype, copy=False)))
 
     def _readable(
@@ -132,7 +132,7 @@ class Learner:
 
 
 def _require_memory(polynomial: OnlinePolynomial, count: int, schedule: Schedule) -> None:
-    """Refuse an expansion that does not fit into memory; growing copies the arrays, so it needs both."""
+    """Refuse an expansion that does not fit into memory; growing copies the arrays, so both must fit."""
     n_columns, n_arrays = len(polynomial.unit), 2 * (len(polynomial.weights) + 1)
     needed = (2 * len(polynomial.parents) + count) * n_columns * n_arrays * polynomial.unit.itemsize
     available = available_memory()
@@ -147,7 +147,7 @@ def _require_memory(polynomial: OnlinePolynomial, count: int, schedule: Schedule
 def _units(X: Rows) -> np.ndarray:
     """Return powers of two that bring the largest entry of each column near 1.
 
-    They cost no rounding, and keep products from overflowing.
+    They cause no rounding errors, and keep products from overflowing.
     """
     low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(axis=0), X.max(axis=0))
     largest = np.maximum(high, -low)

@@ -14,36 +14,37 @@ from .basis_network import Growth, grow
 from .mixins import Probabilities, Regression, Rival, shift_and_scale
 
 LOGISTIC_TOL = 1e-6
-LARGEST_HESSIAN = 1500  # columns; above it L-BFGS, which these orthonormal columns suit well
+LARGEST_HESSIAN = 1500  # columns; with more, L-BFGS is used, which works well on orthonormal columns
 
 DOCUMENTATION = """{summary}
 
     f(x) = b + sum over nodes h of  coef_h * h(x)
 
 The Basis Learner [1]_. Layer 1 holds the first ``width`` principal directions of X. A candidate for layer t
-is the product of a node of layer t-1 and one of layer 1. Those candidates are taken, one after the other,
-whose part orthogonal to all nodes so far explains most of the residual of the target. All nodes are kept
-orthogonal with mean square 1 on the training rows. {output}
+is the product of a node of layer t-1 and one of layer 1. Candidates are taken one at a time: the next one is
+the candidate whose part orthogonal to all nodes so far explains most of the residual of the target. All nodes
+are kept orthogonal with mean square 1 on the training rows. {output}
 
-With ``width=None`` the nodes span all polynomials of X of the given degree. The columns of X are not scaled:
-bring them to a common scale first.
+With ``width=None``, the nodes span all polynomials of X of the given degree. The columns of X are not scaled,
+so bring them to a common scale first.
 
 Parameters
 ----------
 degree : int, default=3
     Number of layers, and degree of the polynomial.
 width : int, sequence of ``degree`` ints, or None, default=50
-    Most nodes of a layer, without the constant. None: all that are linearly independent.
+    Maximum number of nodes of a layer, without the constant. None: all linearly independent nodes.
 alpha : float, default=1e-4
     Penalty of the output layer: the objective is (1 / total weight) * sum weight * loss + alpha/2 * |coef|^2.
 batch : int, default=20
-    Nodes that are taken before all candidates are compared again with the residual.
+    Number of nodes to take before all candidates are compared with the residual again.
 tol : float, default=1e-6
-    A candidate is taken only if its part orthogonal to the nodes is larger than this share of it. At least
-    the square root of the precision of X is used.
+    A candidate is taken only if its part orthogonal to the nodes is larger than this share of the candidate.
+    The smallest value used is the square root of the precision of X.
 center : bool, default=True
-    Whether layer 1 holds the principal directions of X about its mean. If not, it holds the singular vectors
-    of [1 X], as in the original, of which the first is nearly the mean row. Either may be the better one.
+    Whether layer 1 holds the principal directions of X about its mean. If False, it holds the singular
+    vectors of [1 X], as in the original; the first of them is nearly the mean row. Either choice may be
+    better.
 {more}
 Attributes
 ----------
@@ -52,8 +53,8 @@ network_ : Network
     ``network_.nodes(X)`` gives the nodes of new rows, ``network_.layers`` the number of nodes up to each
     layer.
 residual_ : ndarray of shape (n_layers,)
-    Share of the variance of the target that least squares on the nodes leaves after each layer. It never
-    rises.
+    Share of the variance of the target that least squares on the nodes leaves unexplained after each layer.
+    It never rises.
 {attributes}n_features_in_, feature_names_in_ : as in scikit-learn
 
 References
@@ -110,9 +111,9 @@ class _BasisLearner(Rival):
 class BasisLearnerRegressor(Regression, _BasisLearner):
     __doc__ = DOCUMENTATION.format(
         summary="Polynomial regression on nodes chosen layer by layer: the Basis Learner with least squares.",
-        output="The output is\nridge regression on them, with half the squared error as loss; the training "
-        "error never rises with a layer,\nwhatever alpha is. Several outputs share their nodes, and count "
-        "alike in the choice of these, whatever their\nunits.",
+        output="The output is\nridge regression on the nodes, with half the squared error as loss; the "
+        "training error never rises with\na layer, for any alpha. Several outputs share their nodes, and "
+        "count equally in the choice of nodes,\nregardless of their units.",
         more="",
         attributes="",
         example="""
@@ -146,7 +147,7 @@ class BasisLearnerRegressor(Regression, _BasisLearner):
     def _fit_targets(self, X: Rows, targets: np.ndarray, weight: np.ndarray, flat: bool) -> None:
         mean, deviation = shift_and_scale(targets, weight)
         growth = self._grow(X, (targets - mean) / deviation, weight)
-        # Ridge regression on orthonormal columns has no system to solve.
+        # Ridge regression on orthonormal columns needs no linear solve.
         coef = (growth.coef[1:] * deviation / (1 + self.alpha)).T
         intercept = mean + growth.coef[0] * deviation
         self.coef_ = coef[0] if flat else coef
@@ -160,9 +161,9 @@ class BasisLearnerRegressor(Regression, _BasisLearner):
 class BasisLearnerClassifier(Probabilities, _BasisLearner):
     __doc__ = DOCUMENTATION.format(
         summary="Classification on nodes chosen layer by layer: the Basis Learner with logistic loss.",
-        output="They are\nchosen by least squares on the one-hot classes; the output is logistic "
-        "(multinomial) regression, whose\nobjective never rises with a layer.",
-        more="max_iter : int, default=200\n    Most iterations of the logistic regression.\n",
+        output="Nodes are\nchosen by least squares on the one-hot classes. The output is logistic "
+        "(multinomial) regression; its\nobjective never rises with a layer.",
+        more="max_iter : int, default=200\n    Maximum number of iterations of the logistic regression.\n",
         attributes="classes_ : ndarray of shape (n_classes,)\n"
         "n_iter_ : int\n    Iterations of the logistic regression.\n",
         example="""

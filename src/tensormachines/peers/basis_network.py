@@ -10,11 +10,11 @@ from scipy.linalg import eigh, solve_triangular, svd
 from scipy.sparse import issparse
 from sklearn.utils import gen_batches
 
-ROWS = 4096  # at a time: a block of nodes stays in the cache
-SHORTLIST = 20  # candidates examined closely for every one that is taken
+ROWS = 4096  # processed at a time, so that a block of nodes stays in the cache
+SHORTLIST = 20  # candidates examined closely for each candidate taken
 SAMPLE = 20000  # rows to compare candidates on; with 5,000 the rare products of binary columns are misjudged
 SAMPLE_PER_NODE = 100  # more rows for wide layers
-SMALLEST_REMAINDER = 0.1  # share of a candidate, as far as a sample of the rows can tell
+SMALLEST_REMAINDER = 0.1  # share of a candidate, if measured on a sample of the rows
 
 
 def grow(
@@ -31,12 +31,12 @@ def grow(
 ) -> Growth:
     """Grow a network with one layer for each of ``widths``; see `BasisLearnerRegressor` for the parameters.
 
-    Candidates are compared on ``sample`` rows, or on ``sample_per_node`` for each node of a layer if that is
-    more; on all rows if there are no more, or if a layer takes all candidates."""
+    Candidates are compared on ``sample`` rows, or on ``sample_per_node`` rows per node of a layer if that is
+    more. All rows are used if there are no more, or if a layer takes all candidates."""
     limited = [width for width in widths if width is not None]
     n_sample = max([sample, *(sample_per_node * width for width in limited)])
     weighted, sampled = np.flatnonzero(weight), None
-    if len(limited) == len(widths) and len(weighted) > n_sample:  # the same rows in every fit of as many
+    if len(limited) == len(widths) and len(weighted) > n_sample:  # the same rows in each such fit
         sampled = np.sort(np.random.default_rng(0).choice(weighted, n_sample, replace=False))
     growth = Growth(X, targets, weight / weight.sum(), widths[0], sampled, tol, center)
     for width in widths[1:]:
@@ -51,7 +51,7 @@ def grow(
 class Batch:
     """Nodes added together: (nodes[left] * nodes[right] - nodes @ overlap) / triangle.
 
-    They are orthonormal on the training rows.
+    The new nodes are orthonormal on the training rows.
     """
 
     left: np.ndarray
@@ -100,7 +100,7 @@ class Network:
 
 
 class NodeValues:
-    """The values of the nodes on some rows, in ``columns``, orthonormal there.
+    """The values of the nodes on some rows, in ``columns``, which are orthonormal on these rows.
 
     The weighted mean of the products of the columns is the identity. The weights sum to 1.
     """
@@ -154,10 +154,11 @@ class NodeValues:
 class Growth:
     """A network while it grows: its nodes on the training rows, and the residual of the targets.
 
-    The candidates of a layer are the products of a node of the layer before and one of the first. Their
-    correlation with the residual is the same before and after they are made orthogonal to the nodes, and is
-    one matrix product for all of them, on all rows. Only a shortlist is then made orthogonal, and its members
-    compared with each other, on a sample of the rows; and only the winners are computed on all rows."""
+    The candidates of a layer are the products of a node of the previous layer and a node of the first layer.
+    Their correlation with the residual does not change when they are made orthogonal to the nodes, and one
+    matrix product computes it for all candidates, on all rows. Then only a shortlist is made orthogonal, and
+    its members are compared with each other on a sample of the rows. Only the winners are computed on all
+    rows."""
 
     def __init__(
         self,
@@ -169,7 +170,7 @@ class Growth:
         tol: float,
         center: bool,
     ):
-        # Remainders come from squares, which have half of the digits.
+        # Remainders come from squares, which keep only half of the digits.
         self.tol = max(tol, float(np.sqrt(np.finfo(X.dtype).eps)))
         self.network = _first_layer(X, weight, width, self.tol, center)
         nodes = np.concatenate([self.network.nodes(X[rows]) for rows in gen_batches(X.shape[0], ROWS)])
@@ -189,13 +190,13 @@ class Growth:
 
     @property
     def residual(self) -> float:
-        """Share of the variance of the targets that the nodes do not explain."""
+        """Return the share of the variance of the targets that the nodes do not explain."""
         squares = float(self.values.weight @ np.square(self.left).sum(axis=1))
         return squares / self.energy if self.energy > 0 else 0.0
 
     @property
     def finished(self) -> bool:
-        """Whether nothing but rounding errors is left."""
+        """Tell whether only rounding errors are left."""
         return self.path[-1] <= (1000 * np.finfo(self.left.dtype).eps) ** 2
 
     def add_layer(self, width: int | None, batch: int) -> None:
@@ -233,7 +234,7 @@ class Growth:
     def _correlations(self, previous: slice, first: slice) -> np.ndarray:
         """Return correlations of all candidates with the residual of each target.
 
-        They are of shape (targets, nodes of the previous layer, nodes of the first).
+        The shape is (targets, nodes of the previous layer, nodes of the first layer).
         """
         nodes, weight = self.values.columns, self.values.weight
         total = np.zeros((self.left.shape[1], previous.stop - previous.start, first.stop - first.start))
@@ -254,12 +255,13 @@ class Growth:
     def _compare(
         self, left: np.ndarray, right: np.ndarray, correlations: np.ndarray, squares: np.ndarray, want: int
     ) -> tuple[int, np.ndarray]:
-        """Add the best of a shortlist of candidates; return how many, and which others may still be used."""
+        """Add the best of a shortlist of candidates; return their number, and which others may still be
+        used."""
         nodes = self.values.columns if self.sample is None else self.values.columns[self.sample]
         products = nodes[:, left] * nodes[:, right]
         own_squares = self.sampled.weight @ np.square(products)
         self.sampled.project_out(products)
-        # A rare product may seem to have almost no remainder on the sample, and then to explain a lot.
+        # A rare product may seem to have almost no remainder on the sample, and then seem to explain a lot.
         floor = np.zeros_like(squares) if self.sample is None else SMALLEST_REMAINDER * squares
         chosen, alive = _choose(
             self.sampled.inner(products, products), correlations, self.tol**2 * own_squares, floor, want
@@ -289,10 +291,10 @@ class Growth:
 def _choose(
     gram: np.ndarray, correlations: np.ndarray, smallest: np.ndarray, floor: np.ndarray, want: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose candidates by orthogonal least squares, from their products with each other and the residual.
+    """Choose candidates by orthogonal least squares, given their products with each other and the residual.
 
-    Each step takes the candidate whose remainder, orthogonal to those taken before, explains most. Return
-    those taken, in order, and which of the others have a squared remainder of more than ``smallest``.
+    Each step takes the candidate whose remainder, orthogonal to those already taken, explains most. Return
+    the candidates taken, in order, and which of the others have a squared remainder above ``smallest``.
     Squared remainders below ``floor`` count as ``floor``."""
     gram, correlations = gram.copy(), correlations.copy()
     squares = np.diag(gram)  # a view, which follows the updates
@@ -314,8 +316,9 @@ def _choose(
 def _first_layer(X: Any, weight: np.ndarray, width: int | None, tol: float, center: bool) -> Network:
     """Return the constant and the principal directions of X about its mean, all of unit mean square.
 
-    Without ``center`` they are those of [1 X], without their part along the constant. The rank is decided on
-    columns of unit variance, so that it does not depend on their units; the order of the directions does.
+    Without ``center``, the directions are those of [1 X], without their part along the constant. The rank is
+    determined on columns of unit variance, so it does not depend on their units; the order of the directions
+    does.
     """
     mean, covariance = _moments(X, weight)
     deviation = np.sqrt(np.diag(covariance))
@@ -347,10 +350,10 @@ def _principal(centred: np.ndarray, width: int | None) -> np.ndarray:
 
 
 def _singular(centred: np.ndarray, mean: np.ndarray, width: int | None, tol: float) -> np.ndarray:
-    """Return the rotation of uncorrelated nodes to the singular vectors of [1 X], as far as it is one.
+    """Return the nearest rotation of uncorrelated nodes to the singular vectors of [1 X].
 
-    A singular vector is in part constant. Without this part they are no longer orthogonal: the nearest
-    orthonormal directions take their place. One is lost if the constant is in the span of all of them."""
+    A singular vector is partly constant. Without this part the vectors are no longer orthogonal, so the
+    nearest orthonormal directions replace them. One direction is lost if the constant is in their span."""
     both = np.block([[np.ones((1, 1)), mean[None]], [np.zeros((len(centred), 1)), centred]])
     without_constant = svd(both, full_matrices=False)[0][1:, :width]
     left, lengths, right = svd(without_constant, full_matrices=False)

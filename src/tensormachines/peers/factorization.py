@@ -25,8 +25,8 @@ With x the row in its basis, each output is
     A_p(v, x) = sum over t1 < ... < tp of  v_t1 x_t1 * ... * v_tp x_tp
 
 and the objective is the weighted mean of the loss plus alpha / 2 times the sum of all squared coefficients
-(without the intercept). In regression the target is standardised for the fit. A_p is computed entry by entry,
-in time proportional to p and to the number of non-zeros of the row.
+(without the intercept). In regression, the target is standardised for the fit. Computing A_p takes time
+proportional to p and to the number of non-zeros of the row.
 
 S. Rendle, "Factorization Machines" (2010); M. Blondel et al., "Higher-Order Factorization Machines" (2016).
 """
@@ -52,19 +52,19 @@ _INSTEAD = {
     "rank": """rank : int, default=10
     Number of factors for each degree from 2 on.""",
     "shared_factors": """shared_factors : bool, default=False
-    Whether the outputs share one set of factors, each with weights of its own for the terms.""",
+    Whether all outputs share one set of factors, and each output has its own weights of the terms.""",
     "alpha": f"""alpha : float, default={DEFAULT_ALPHA}
     Strength of the penalty.""",
     "basis": """basis : {"auto", "standard", "scaled", "sphere", "unit", None}, default="auto"
-    How X is transformed first. "auto" does not change a sparse X, which suits one-hot columns, and
-    standardises a dense one; for the others see `TensorMachineRegressor`. "standard", "scaled" and "sphere"
-    make every row of a sparse X cost as much as a dense one.""",
+    Transformation of X. "auto" leaves a sparse X unchanged, which suits one-hot columns, and standardises a
+    dense X; for the others see `TensorMachineRegressor`. With "standard", "scaled" and "sphere", a row of a
+    sparse X costs as much as a dense row.""",
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
-    Most iterations; for "adam" and "sfo" each is a pass over the rows. "adam" always makes all
-    of them: about 30 are enough.""",
+    Maximum number of iterations; for "adam" and "sfo" each is a pass over the rows. "adam" always makes all
+    passes; about 30 are enough.""",
     "factors_": """factors_ : dict
-    For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features); with shared factors
-    (1, rank, n_basis_features).""",
+    For each degree p from 2 on, an array of shape (n_outputs, rank, n_basis_features), or
+    (1, rank, n_basis_features) with shared factors.""",
 }
 
 
@@ -72,7 +72,7 @@ class FactorizationMachine(PolynomialModel):
     """Layout, bases and parameters, shared by the regressor and the classifier."""
 
     _layout = AnovaLayout
-    _raw_bases: ClassVar[tuple[str, ...]] = ()  # "auto" has another meaning here
+    _raw_bases: ClassVar[tuple[str, ...]] = ()  # "auto" has a different meaning here
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed

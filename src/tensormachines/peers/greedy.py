@@ -30,9 +30,9 @@ DEFAULT_MAX_ITER = 200
 
 _MODEL = """
 The model and the objective are those of `TensorMachineRegressor`. The fit begins with the linear part, and
-then adds one term of every degree at a time. These are fitted, together with the linear part, to the residual
-of the terms before, and do not change afterwards. So the models of all smaller ranks are by-products:
-`staged_predict` gives their predictions.
+then adds one term of every degree at a time. New terms are fitted, together with the linear part, to the
+residual of the earlier terms, and do not change afterwards. So the models of all smaller ranks are
+by-products: `staged_predict` returns their predictions.
 
 This is the greedy algorithm of R. Livni, S. Shalev-Shwartz and O. Shamir, "On the computational efficiency of
 training neural networks" (2014), section 5, for any degree and for every loss. Fitting all terms together
@@ -62,15 +62,15 @@ _INSTEAD = {
     "rank": """rank : int, default=5
     Number of terms (products of linear forms) of each output for each degree from 2 on.""",
     "max_iter": f"""max_iter : int, default={DEFAULT_MAX_ITER}
-    Most iterations of L-BFGS for each rank.""",
+    Maximum number of iterations of L-BFGS for each rank.""",
     "early_stopping": """early_stopping : bool, default=False
-    Whether to hold out rows, and to end the fit of a rank when the loss on them has not improved for
+    Whether to hold out rows, and to end the fit of a rank when the loss on these rows has not improved for
     ``n_iter_no_change`` iterations. The first rank that does not improve the loss at all is dropped, and the
     fit ends.""",
     "degree": """degree : int, default=3
-    Degree of the polynomial, 1 or more. 1 is a linear model.""",
+    Degree of the polynomial, 1 or more. Degree 1 is a linear model.""",
     "n_iter_": """n_iter_ : int
-    Iterations, for all ranks together.""",
+    Number of iterations, for all ranks together.""",
     "objective_": """objective_ : float
 objective_path_ : ndarray of shape (rank + 1,)
     The objective with 0, 1, ... terms of each degree; shorter if the fit was stopped.""",
@@ -101,7 +101,7 @@ class GreedyTensorMachine(PolynomialModel):
         checkpoint: Checkpoint | None,
         start: np.ndarray | None = None,
     ) -> list[Solution]:
-        """Return the best end of the path, which begins with a small random start, whatever ``start`` is."""
+        """Return the best end of the path. It begins with a small random start and ignores ``start``."""
         threads = settings.threads(problem.n_rows)
         watchers = self._watchers(problem, settings, callbacks, 1)
         recorder = Recorder(problem, threads, n_solvers=problem.layout.rank + 1)

@@ -19,14 +19,14 @@ from .memory import available_memory
 from .mixins import Labels, Regression, Rival
 
 TILE = 1024  # rows and columns of the tiles that store the kernel matrix
-PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and those of the fit
+PREDICTED_AT_ONCE = 1 << 23  # entries of the kernel matrix between new rows and training rows
 
 
 def polynomial_kernel(A: Rows, B: Rows, gamma: float, coef0: float, degree: int) -> np.ndarray:
     """Return (gamma <a, b> + coef0)^degree for all rows a of A and b of B, (rows of A, rows of B).
 
-    Unlike scikit-learn's, the power is made of products: `np.power` takes several times as long as the inner
-    products."""
+    Unlike in scikit-learn, the power is computed by products: `np.power` takes several times as long as the
+    inner products."""
     kernel = safe_sparse_dot(A, B.T, dense_output=True)
     kernel *= gamma
     kernel += coef0
@@ -43,7 +43,7 @@ class TiledCholesky:
     """The lower triangle of a symmetric positive definite matrix A, as square tiles in Fortran order,
     factored in place: A = L L'.
 
-    It stores n (n + size) / 2 numbers where LAPACK's `potrf` stores n^2, and takes some 10 % more time.
+    It stores n (n + size) / 2 numbers, where LAPACK's `potrf` stores n^2, and takes about 10 % more time.
     ``tile(i, j)`` must return the tile with the rows of slice i and the columns of slice j."""
 
     def __init__(self, n_rows: int, tile: Callable[[slice, slice], np.ndarray], size: int = TILE):
@@ -54,12 +54,12 @@ class TiledCholesky:
 
     @staticmethod
     def n_stored(n_rows: int, size: int = TILE) -> int:
-        """Return how many numbers are stored."""
+        """Return the number of numbers stored."""
         whole, rest = divmod(n_rows, size)
         return size**2 * whole * (whole + 1) // 2 + rest * n_rows
 
     def factor(self) -> bool:
-        """Factor A, and return whether it is positive definite; if not, the tiles are lost."""
+        """Factor A, and return whether it is positive definite; if it is not, the tiles are lost."""
         first = self.tiles[0][0]
         (potrf,) = lapack.get_lapack_funcs(("potrf",), (first,))
         trsm, syrk, gemm = blas.get_blas_funcs(("trsm", "syrk", "gemm"), (first,))
@@ -110,13 +110,13 @@ PARAMETERS = """Parameters
     ----------
     degree : int, default=3
     alpha : float, default=1.0
-        The penalty, as in scikit-learn's `KernelRidge`: it is not divided by the number of rows.
+        Penalty, as in scikit-learn's `KernelRidge`: it is not divided by the number of rows.
     gamma : float, optional
         1 / n_features if not given.
     coef0 : float, default=1.0
     max_rows : int or None, default=40_000
-        Most training rows to use. If there are more, this many are drawn at random. None: all are used.
-        n rows take n^2 / 2 numbers and n^3 / 3 operations.
+        Maximum number of training rows to use. If there are more, this many are drawn at random. None: use
+        all rows. n rows take n^2 / 2 numbers and n^3 / 3 operations.
     random_state : int, RandomState or None, default=None
         Draws the rows if there are more than ``max_rows``.
 
@@ -159,7 +159,7 @@ class _PolynomialKernelModel(Rival):
         self.random_state = random_state
 
     def _solve(self, X: Rows, y: np.ndarray, weight: np.ndarray | None) -> None:
-        """Set dual_coef_ = W^1/2 (W^1/2 K W^1/2 + alpha I)^-1 W^1/2 y, with W the diagonal weights.
+        """Set dual_coef_ = W^1/2 (W^1/2 K W^1/2 + alpha I)^-1 W^1/2 y, with diagonal weights W.
 
         ``y`` is (n_samples, n_targets).
         """
@@ -253,8 +253,8 @@ class PolynomialKernelRidge(Regression, _PolynomialKernelModel):
         f(x) = sum over training rows i of dual_coef_i k(x, x_i),        (K + alpha I) dual_coef_ = y
 
     The results are those of scikit-learn's `KernelRidge(kernel="polynomial")`, but only half a kernel matrix
-    is stored, in the type of X, where scikit-learn stores two in float64; predictions are made some rows at a
-    time. There is no intercept except through coef0.
+    is stored, in the type of X, where scikit-learn stores two in float64. Predictions are computed a few rows
+    at a time. There is no intercept except through coef0.
 
     {PARAMETERS}
 
@@ -281,8 +281,8 @@ class PolynomialKernelRidge(Regression, _PolynomialKernelModel):
 class PolynomialKernelRidgeClassifier(Labels, _PolynomialKernelModel):
     __doc__ = f"""Classification by ridge regression on -1 and +1 in the space of a polynomial kernel.
 
-    With two classes the sign of `PolynomialKernelRidge` fitted to -1 and +1 decides; with more, there is one
-    such target per class, and the largest output decides.
+    With two classes, `PolynomialKernelRidge` is fitted to -1 and +1, and the sign of its output decides. With
+    more classes, there is one such target per class, and the largest output decides.
 
     {PARAMETERS}
     classes_ : ndarray of shape (n_classes,)

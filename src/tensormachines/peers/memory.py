@@ -1,11 +1,11 @@
-"""The memory that is available, as far as Linux reports it."""
+"""The available memory, as reported by Linux."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-# limit, use, statistics, and the statistic of cache that can be released: of cgroups 2, of cgroups 1
+# limit, use, statistics, and the statistic of releasable cache, for cgroups 2 and cgroups 1
 CGROUPS = (
     (
         "sys/fs/cgroup/memory.max",
@@ -25,7 +25,7 @@ CGROUPS = (
 def available_memory(root: Path = Path("/")) -> int | None:
     """Return the bytes available to this process without swapping, on the machine and in its container.
 
-    None if unknown. ``root`` is the folder that has /proc and /sys.
+    Return None if unknown. ``root`` is the folder that contains /proc and /sys.
     """
     found = [_machine(root), *(_container(root, *group) for group in CGROUPS)]
     return min((available for available in found if available is not None), default=None)

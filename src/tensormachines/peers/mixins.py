@@ -19,7 +19,7 @@ FLOATS = [np.float64, np.float32]
 
 
 class Rival(BaseEstimator):
-    """An estimator that takes dense or CSR rows in float64 or float32, and sample weights."""
+    """An estimator that accepts dense or CSR rows in float64 or float32, and sample weights."""
 
     _order: ClassVar[str | None] = None  # memory order of dense rows; None for any
     _needs_weights: ClassVar[bool] = False  # whether missing weights become weights of 1
@@ -32,7 +32,7 @@ class Rival(BaseEstimator):
     def _check_training_data(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Rows, np.ndarray, Any]:
-        """Return rows, target and float64 weights; the weights are None if they may be and were not given."""
+        """Return rows, target and float64 weights; weights may be None if they are optional and not given."""
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=FLOATS, order=self._order, **options)
         if sample_weight is None and not self._needs_weights:
             return X, y, None
@@ -68,7 +68,7 @@ class Regression(RegressorMixin, Rival):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         """
         with all_or_nothing(self):
             self._fit_targets(*self._check_targets(X, y, sample_weight))
@@ -86,14 +86,14 @@ class Regression(RegressorMixin, Rival):
         raise NotImplementedError
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predicted targets, (n_samples,) or (n_samples, n_outputs) like the y of the fit."""
+        """Return predicted targets of shape (n_samples,) or (n_samples, n_outputs), like the y of the fit."""
         return self._outputs(X)
 
 
 class Labels(ClassifierMixin, Rival):
     """A classifier that `_fit_numbers` fits, and that predicts the label of the largest output.
 
-    With two classes there is one output, and the second class is predicted where it is positive.
+    With two classes there is one output, and the second class is predicted if the output is positive.
     """
 
     classes_: np.ndarray
@@ -108,7 +108,7 @@ class Labels(ClassifierMixin, Rival):
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight of 2 means the same as the row given twice.
+            A weight of 2 means the same as giving the row twice.
         """
         with all_or_nothing(self):
             X, y, weight = self._check_training_data(X, y, sample_weight)
@@ -117,16 +117,16 @@ class Labels(ClassifierMixin, Rival):
         return self
 
     def _fit_numbers(self, X: Rows, numbers: np.ndarray, weight: Any) -> None:
-        """Fit to the numbers of the classes, 0, 1, ..., in the order of ``classes_``."""
+        """Fit to the class indices 0, 1, ..., in the order of ``classes_``."""
         raise NotImplementedError
 
     def _one_hot(self, numbers: np.ndarray) -> np.ndarray:
-        """Return whether each row is of each class, (rows, classes); with two classes the second only."""
+        """Return one-hot classes, (rows, classes); with two classes, only the column of the second class."""
         n_classes = len(self.classes_)
         return numbers[:, None] == np.arange(1 if n_classes == 2 else 0, n_classes)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return one output per row, (n_samples,), positive for the second class; with more than two classes
+        """Return one output per row, (n_samples,), positive for the second class; with more than two classes,
         one output per class, (n_samples, n_classes).
         """
         outputs = self._outputs(X)
@@ -167,13 +167,13 @@ class OneAgainstTheRest(Probabilities):
 
 
 def shift_and_scale(targets: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return weighted mean and deviation of each column; the deviation is 1 where a column is constant up to
-    the rounding of its mean.
+    """Return the weighted mean and standard deviation of each column; the deviation is 1 if a column is
+    constant up to the rounding of its mean.
     """
     shift = np.average(targets, axis=0, weights=weight)
     largest = np.abs(targets - shift).max(axis=0)
     varies = largest > 8 * np.finfo(np.float64).eps * np.abs(shift)
     largest = np.where(varies, largest, 1.0)
-    # In units of the largest: squares neither overflow nor vanish.
+    # In units of the largest value, squares neither overflow nor vanish.
     scale = largest * np.sqrt(np.average(((targets - shift) / largest) ** 2, axis=0, weights=weight))
     return shift, np.where(varies & (scale > 0), scale, 1.0)

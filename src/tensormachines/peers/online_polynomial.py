@@ -1,10 +1,10 @@
-"""A polynomial that grows, learnt row by row.
+"""A polynomial that grows and is learned row by row.
 
-The polynomial is ``sum over m of weight_m * monomial_m(x)``. Monomial 0 is the constant, monomial 1 + c the
-column c, and every other one the product of an *expanded* monomial, its parent, and a column, which may be
-among those of the parent. Each row is one step of the normalised adaptive gradient of Ross, Mineiro and
-Langford (2013), here in units in which the largest value so far of every monomial is 1: with u the row's
-monomials in those units, g the derivative of the loss and h the weight of the row,
+The polynomial is ``sum over m of weight_m * monomial_m(x)``. Monomial 0 is the constant, monomial 1 + c is
+column c, and every other monomial is the product of an *expanded* monomial, its parent, and a column, which
+may already be in the parent. Each row is one step of the normalised adaptive gradient of Ross, Mineiro and
+Langford (2013), here in units in which the largest value of every monomial so far is 1. Let u be the row's
+monomials in these units, g the derivative of the loss and h the weight of the row:
 
     squares += h g^2 u^2                                  per monomial
     rate     = sqrt(sum h / sum h |u|^2) / sqrt(squares)  the sums over all rows so far
@@ -12,7 +12,7 @@ monomials in those units, g the derivative of the loss and h the weight of the r
 
 When the scale of a monomial grows from s to s', its squares are multiplied by (s/s')^2. ``step`` follows the
 loss of the row along this direction for a time learning_rate * h (Karampatziakis and Langford 2011), so it
-never overshoots, whatever the weight or the learning rate."""
+never overshoots for any weight or learning rate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .._model import native
 from .._model.block import canonical
 from .._model.rows import Rows
 
-SQUARED, LOGISTIC = 0, 1  # the losses; targets of the logistic one are 0 and 1
+SQUARED, LOGISTIC = 0, 1  # the losses; the logistic loss has targets 0 and 1
 SPARSE_BELOW = 0.25  # share of non-zeros below which CSR rows are faster
 VALUES_AT_ONCE = 1 << 20
 NEWTON_STEPS = 30
@@ -35,7 +35,7 @@ STATE = ("weights", "squares", "scale", "inverse", "sums")  # the arrays that le
 
 
 def readable(X: Rows) -> Rows:
-    """Return X as the passes read it: contiguous, or CSR if it has few non-zeros."""
+    """Return X in the form that passes read: contiguous, or CSR if it has few non-zeros."""
     if not sparse.issparse(X):
         if np.count_nonzero(X) >= SPARSE_BELOW * X.size:
             return np.ascontiguousarray(X)
@@ -51,8 +51,8 @@ def readable(X: Rows) -> Rows:
 class OnlinePolynomial:
     """Monomials, their weights, and the state of their learning.
 
-    ``unit``, (columns,), multiplies the columns, so that products neither overflow nor vanish; its dtype is
-    used for all numbers.
+    ``unit``, (columns,), multiplies the columns, so that products neither overflow nor vanish; all numbers
+    have its dtype.
     """
 
     def __init__(self, unit: np.ndarray, n_outputs: int):
@@ -82,7 +82,7 @@ class OnlinePolynomial:
         return result
 
     def columns(self, number: int) -> tuple[int, ...]:
-        """Return the sorted columns whose product a monomial is."""
+        """Return the sorted columns of which a monomial is the product."""
         columns = []
         while number:
             columns.append(int(self.column_of[number]))
@@ -92,7 +92,7 @@ class OnlinePolynomial:
     def coefficients(self) -> np.ndarray:
         """Return the coefficients of the monomials in the units of X, (outputs, monomials).
 
-        They may be infinite for columns of very small numbers.
+        Coefficients may be infinite for columns of very small numbers.
         """
         units = np.ones(self.n_monomials)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -128,7 +128,8 @@ class OnlinePolynomial:
     def _new_columns(self, parents: list[int]) -> list[np.ndarray]:
         """Return for each parent the columns whose products with it are not yet monomials.
 
-        A product is one already if it is, without some column of the parent, a monomial expanded before.
+        A product already is a monomial if removing some column of the parent from it gives an expanded
+        monomial.
         """
         completing: dict[tuple[int, ...], list[int]] = {}  # columns that turn a product into an expanded one
         new = []
@@ -167,8 +168,8 @@ class OnlinePolynomial:
     ) -> None:
         """Make one step for each row of X (as returned by `readable`), in the given order.
 
-        ``y`` is (rows, outputs). ``alpha`` shrinks, in the units of the weights, each monomial in the rows
-        where it is not zero.
+        ``y`` is (rows, outputs). ``alpha`` shrinks the weight of each monomial, in its own units, in rows
+        where the monomial is not zero.
         """
         for name in STATE:  # a model read from a file may be read-only
             setattr(self, name, np.require(getattr(self, name), requirements="W"))
@@ -279,7 +280,7 @@ def _travel(loss: int, y: float, p: float, time: float) -> float:
     sign = 1 if y > 0 else -1
     m = sign * p
     linear, steep = np.exp(-max(m, 0.0)), np.exp(min(m, 0.0))
-    # Both are to the right of the root.
+    # Both bounds are to the right of the root.
     d = min(time * linear / (linear + steep), np.logaddexp(0, np.log(time) - m))
     for _ in range(NEWTON_STEPS):
         following = d - (linear * (d - time) + steep * np.expm1(d)) / (linear + steep * np.exp(d))

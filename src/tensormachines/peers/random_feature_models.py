@@ -28,7 +28,7 @@ from .random_features import (
     row_blocks,
 )
 
-# Up to this number of coefficients Newton's method is as fast as L-BFGS, and closer to the optimum.
+# Up to this number of coefficients, Newton's method is as fast as L-BFGS, and closer to the optimum.
 NEWTON_COEFFICIENTS = 2000
 
 
@@ -94,7 +94,7 @@ class _RandomFeatureModel(Rival):
 
 
 class _Regression(Regression, _RandomFeatureModel):
-    """Ridge regression on the features, which are never held whole unless there are few rows."""
+    """Ridge regression on the features, which are not held in memory as a whole unless there are few rows."""
 
     def _fit_targets(self, X: Rows, targets: np.ndarray, weight: np.ndarray, flat: bool) -> None:
         self.map_ = self._fitted_map(X, weight)
@@ -103,10 +103,10 @@ class _Regression(Regression, _RandomFeatureModel):
         self.coef_, self.intercept_ = (coef[0], float(intercept[0])) if flat else (coef, intercept)
 
     def _few_rows(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve by scikit-learn, in the dual; if that is singular, by an SVD of the features."""
+        """Solve the dual with scikit-learn; if it is singular, use an SVD of the features."""
         features, alpha = self._all_features(X, np.dtype(np.float64)), self.alpha * weight.sum()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LinAlgWarning)  # uncertain coefficients, but not predictions
+            warnings.simplefilter("ignore", LinAlgWarning)  # it concerns coefficients, not predictions
             warnings.filterwarnings("error", message="Singular matrix in solving dual problem")
             try:
                 model = Ridge(alpha, solver="cholesky" if self.alpha > 0 else "svd").fit(features, y, weight)
@@ -117,8 +117,8 @@ class _Regression(Regression, _RandomFeatureModel):
     def _normal_equations(self, X: Rows, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coef (n_outputs, n_components) and intercept (n_outputs,), from float64 sums over the rows.
 
-        The sums are those of [features, y] minus their means in the first block: what is left of the means is
-        small, and subtracting it at the end loses no digits."""
+        The sums are over [features, y] minus their means in the first block. The remaining means are small,
+        so subtracting them at the end loses no digits."""
         products, sums, shift = 0.0, 0.0, None
         for rows in row_blocks(X.shape[0], self.map_._width):
             columns = np.hstack([self._finite_features(X[rows]).astype(np.float64, copy=False), y[rows]])
@@ -145,7 +145,7 @@ def _solve_definite(gram: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 class _Classification(Probabilities, _RandomFeatureModel):
-    """Logistic regression, with more than two classes multinomial, on the features."""
+    """Logistic regression on the features, multinomial with more than two classes."""
 
     def _fit_numbers(self, X: Rows, numbers: np.ndarray, weight: np.ndarray) -> None:
         self.map_ = self._fitted_map(X, weight)
@@ -162,7 +162,7 @@ class _Classification(Probabilities, _RandomFeatureModel):
             solver="newton-cholesky" if newton else "lbfgs",
             max_iter=1000,
         )
-        with warnings.catch_warnings():  # of Newton's method, which falls back to L-BFGS, and of L-BFGS
+        with warnings.catch_warnings():  # from Newton's method, which falls back to L-BFGS, and from L-BFGS
             warnings.simplefilter("ignore")
             model.fit(features, numbers, weight)
         if model.n_iter_.max() >= model.max_iter:
@@ -237,7 +237,7 @@ def _model_documentation(first_line: str, name: str, map_name: str, extra: str =
         (1 / total weight) * sum of weight * loss + alpha / 2 * |coef_|^2
 
     where the loss is {loss}.
-    X is not scaled: polynomials need columns of one scale, and rows of unit norm work well.
+    X is not scaled: polynomials need columns on a common scale, and rows of unit norm work well.
 
     Parameters
     ----------

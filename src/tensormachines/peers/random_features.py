@@ -1,7 +1,7 @@
 """Random features of the polynomial kernel (gamma <x, y> + coef0)^degree.
 
 A map phi to n_components features is drawn independently of the data, so that the mean of <phi(x), phi(y)>
-over the draws is the kernel. With t(x) = (sqrt(gamma) x, sqrt(coef0)) the kernel is <t(x), t(y)>^degree, so
+over the draws is the kernel. With t(x) = (sqrt(gamma) x, sqrt(coef0)), the kernel is <t(x), t(y)>^degree, so
 the maps only need homogeneous kernels."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KERNEL_PARAMETERS = """n_components : int, default=100
         Number of features D.
     degree : int, default=2
     coef0 : float, default=1.0
-        With 0 there are only monomials of the highest degree.
+        If 0, there are only monomials of the highest degree.
     gamma : float, optional
         1 / (mean squared norm of the rows of X) if not given: 1 for rows of unit norm, 1 / n_features for
         standardised columns."""
@@ -61,9 +61,7 @@ def inverse_mean_square(X: Rows, weight: np.ndarray | None = None) -> float:
 
 
 class RandomFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """A random map; `_block` computes the features of some rows, in the type of X, through `_width` numbers
-    per row.
-    """
+    """A random map; `_block` computes features of rows in the type of X, using `_width` numbers per row."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -187,10 +185,10 @@ class TensorSketch(RandomFeatures):
 
     The count sketch of t(x) = (sqrt(gamma) x, sqrt(coef0)) adds every entry, with a random sign, to one of
     n_components places. The sketch of the tensor t(x) x ... x t(x) is the circular convolution of ``degree``
-    independent ones, a product of their Fourier transforms.
+    independent count sketches, computed as a product of their Fourier transforms.
 
-    Hashes and result are those of scikit-learn's `PolynomialCountSketch`, but several times faster: real
-    transforms in the type of X, and sketches by a sparse product.
+    Hashes and results equal those of scikit-learn's `PolynomialCountSketch`, but this is several times
+    faster: it uses real transforms in the type of X, and a sparse product for the sketches.
 
     Parameters
     ----------
@@ -250,17 +248,17 @@ UP_PROJECTIONS = {"tensor-sketch": TensorSketch, "kar-karnick": KarKarnick}
 CRAFT_PARAMETERS = """up : "tensor-sketch" or "kar-karnick", default="tensor-sketch"
         The map whose features are compressed.
     expansion : int, default=4
-        The number of features before the compression is this times n_components."""
+        Number of features before the compression, as a multiple of n_components."""
 
 
 class CRAFTMaps(RandomFeatures):
-    __doc__ = f"""Compact random features of a polynomial kernel: many of them, compressed.
+    __doc__ = f"""Compact random features of a polynomial kernel: many random features, compressed.
 
         phi(x) = D^-1/2 R H S up(x)
 
     where up(x) are expansion * D features of `TensorSketch` or `KarKarnick`, padded with zeros to a power of
-    two. R H S is a fast Johnson-Lindenstrauss transform: S are random signs, H the Walsh-Hadamard transform
-    and R a choice of D places without repetition. The mean of |phi(x)|^2 is |up(x)|^2.
+    two. R H S is a fast Johnson-Lindenstrauss transform: S are random signs, H is the Walsh-Hadamard
+    transform, and R selects D places without replacement. The mean of |phi(x)|^2 is |up(x)|^2.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ PARAMETERS = """
         (mean number of non-zeros in a row) ** expansion monomials.
     batch_size : int, default=0
         Vowpal Wabbit's ``--batch_sz``: monomials are expanded after 1, 2, 4, 8, ... times this number of
-        rows; with 0 after every epoch.
+        rows, or after every epoch if 0.
     max_iter : int, default=20
         Number of epochs, ``--passes``.
     learning_rate : float, default=0.5
@@ -48,7 +48,7 @@ PARAMETERS = """
     Attributes
     ----------
     learn_seconds_ : float
-        Time of learning alone, without the conversion of the rows to Vowpal Wabbit's binary format.
+        Time of learning, without the conversion of the rows to Vowpal Wabbit's binary format.
     n_iter_ : int
         Number of epochs.
     n_features_in_ : int
@@ -105,7 +105,7 @@ class VowpalWabbit(Rival):
         return hasattr(self, "_models")
 
     def _learn(self, X: Rows, targets: np.ndarray, weight: np.ndarray | None) -> tuple[list[bytes], float]:
-        """Return one model per column of targets, (rows, outputs), and the seconds it took to learn them."""
+        """Return one model per column of the targets (rows, outputs), and the seconds spent on learning."""
         X, targets, weight = merge_rows(X, targets, weight)
         order = check_random_state(self.random_state).permutation(len(targets))
         texts = _lines(X[order])
@@ -214,7 +214,7 @@ def _options(settings: dict[str, Any]) -> list[str]:
 
 
 def _run(*arguments: str) -> None:
-    """Run Vowpal Wabbit; it goes through the rows that the arguments name while its workspace opens."""
+    """Run Vowpal Wabbit; it processes the rows named in the arguments while its workspace opens."""
     try:
         from vowpalwabbit import Workspace
     except ImportError as missing:

@@ -1,8 +1,8 @@
-"""Models in files: `save`, and `load`, which never runs code from a file.
+"""Save models to files and load them; `load` never runs code from a file.
 
-A file has the name of the estimator, its settings, its fitted attributes and its machine; docs/files.md tells
-more. `persistence.container` writes bytes, `persistence.values` encodes settings and attributes, and
-`persistence.machine` the machine."""
+A file holds the name of the estimator, its settings, its fitted attributes and its machine; see
+docs/files.md. `persistence.container` writes bytes, `persistence.values` encodes settings and attributes, and
+`persistence.machine` encodes the machine."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "n_iter_": INTEGER,
     "objective_": NUMBER,
     "target_name_": (str, list),
-    "_notations": dict,  # by column, how its numbers were written in the file of the fit
+    "_notations": dict,  # by column, the notation of its numbers in the file of the fit
     "_rows_of_fit": np.ndarray,  # the hashes of a RowSketch
     "_known_part": dict,  # the columns of an exposure and an offset in the file of the fit
     "_squeezed": (bool, np.bool_),
-    "_target_link": str,  # this and all below are missing in files of versions before
+    "_target_link": str,  # this and all below are missing in files of earlier versions
     "_largest_outputs": np.ndarray,
     "_mean_outputs": np.ndarray,
     "_mean_parts": np.ndarray,
@@ -66,23 +66,23 @@ LEARNT_BY_SEARCH: dict[str, Any] = {
     "members_": list,
     "n_splits_": INTEGER,
     "refit_time_": NUMBER,
-    "subsample_": INTEGER,  # missing in files of versions before
+    "subsample_": INTEGER,  # missing in files of earlier versions
 }
 OUTPUTS = ("default", "pandas", "polars")  # of TensorMachineFeatures.set_output
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted model to a file, which `load` reads.
+    """Write a fitted model to a file that `load` reads.
 
-    The file is complete before it replaces another one: if anything fails, an older file is unchanged.
+    The file is complete before it replaces another one: if anything fails, the older file is unchanged.
 
     Parameters
     ----------
     model : TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures, or one of the searches
         Or one of the factorization machines of `tensormachines.peers`.
     path : str or path-like
-        Any name; ".tm" is usual.
+        Any name; ".tm" is the usual extension.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 def load(path: str | PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
-    No code from the file is run, whatever it holds; but a model from a stranger can still predict nonsense.
+    No code from the file is ever run, but a model from an untrusted source can still predict nonsense.
 
     Parameters
     ----------
@@ -138,13 +138,13 @@ def load(path: str | PathLike[str]) -> Any:
     Returns
     -------
     model : estimator
-        Of the same class, with the same parameters and fitted attributes; it predicts the same to the bit.
+        Model of the same class, with the same parameters and fitted attributes; its predictions are identical
+        to the bit.
 
     Raises
     ------
     ModelFileError
-        A ValueError, if the file cannot be read, is damaged, is something else, or comes from a newer
-        version.
+        A ValueError, if the file cannot be read, is damaged, is not a model, or comes from a newer version.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _intervals_to(intervals: Intervals, arrays: list[np.ndarray]) -> Facts:
 
 
 def _settings(model: PolynomialModel | Search, arrays: list[np.ndarray]) -> Facts:
-    """Return the settings; a loss that is a function is left out: files hold no code."""
+    """Return the settings, without a loss that is a function, because files hold no code."""
     settings = model.get_params(deep=False)
     if callable(settings.get("loss")):
         del settings["loss"]
@@ -303,7 +303,7 @@ def _with_settings(estimator: Any, settings: Any, arrays: Arrays) -> Any:
         )
     model = estimator(**{name: from_plain(value, arrays) for name, value in settings.items()})
     if "shared_factors" not in settings and "shared_factors" in estimator._get_param_names():
-        model.set_params(shared_factors=False)  # written by a version that knew nothing else
+        model.set_params(shared_factors=False)  # written by a version without shared factors
     model._validate_params()
     return model
 
@@ -318,7 +318,7 @@ def _learnt(plain: Any, types: dict[str, Any], arrays: Arrays) -> Facts:
 
 
 def _check(model: PolynomialModel | Search, learnt: Facts, machine: Machine, columns: Columns | None) -> None:
-    """Require that all parts belong together."""
+    """Check that all parts belong together."""
     n_columns, n_outputs = machine.basis.n_columns, machine.layout.n_outputs
     needed = {"n_features_in_", "n_iter_", "objective_", "_squeezed"}
     needed |= set(LEARNT_BY_SEARCH if isinstance(model, Search) else ()) - {"subsample_"}

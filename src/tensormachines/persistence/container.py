@@ -7,12 +7,12 @@ little-endian.
     8          number of bytes after the checksum
     8          number of bytes of the content before compression
     32         SHA-256 of all other bytes of the file
-    ...        content: 8 bytes for the size of the JSON text, the text in ASCII, and then the arrays: of each
-               the first bytes of all its entries, then their second bytes, and so on, to compress better
+    ...        content: 8 bytes for the size of the JSON text, the text in ASCII, and then the arrays: for
+               each, the first bytes of all entries, then their second bytes, and so on, to compress better
 
 The text is an object {"arrays": [[dtype, shape], ...], "facts": ...}. A reader trusts no size before it has
 seen that many bytes. It allocates at most a few times the size of the content, which is at most MOST_TIMES
-the size of the file, or SMALL if that is more."""
+the size of the file, or SMALL, whichever is larger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ import numpy as np
 
 from .._data.atomic_file import complete_or_not
 
-MAGIC = b"\x89TMODEL\n"  # no text begins like this, and programs that convert line ends break it
+MAGIC = b"\x89TMODEL\n"  # no text begins like this, and line-ending conversion breaks it
 VERSION = 1
 MOST_TIMES, SMALL = 8, 1 << 20
 HEADER = struct.Struct("<8sIIQQ")
@@ -66,12 +66,12 @@ def pack(facts: Any, arrays: list[np.ndarray]) -> bytes:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write all or nothing: the new file is complete, and on the disk, before it replaces the old one."""
+    """Write all or nothing: the new file is complete and on disk before it replaces the old one."""
     with complete_or_not(path) as unfinished, open(unfinished, "xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    if os.name == "posix":  # the name is on the disk once the folder is
+    if os.name == "posix":  # the name is on disk once the folder is
         folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -202,4 +202,4 @@ def _array(content: bytes, place: int, declared: Any) -> np.ndarray:
         require(bool((array.view(np.uint8) <= 1).all()), "a boolean is neither 0 nor 1")
     if dtype.kind == "U":
         require(bool((array.view("<u4") <= 0x10FFFF).all()), "a string has characters that do not exist")
-    return array.astype(dtype.newbyteorder("=")).reshape(shape)  # a copy, which can be written to
+    return array.astype(dtype.newbyteorder("=")).reshape(shape)  # a writable copy

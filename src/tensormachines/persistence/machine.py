@@ -1,16 +1,16 @@
-"""The machine in a file, as JSON and arrays, and its columns.
+"""A machine and its columns in a file, as JSON and arrays.
 
     {"terms", "shared", "degree", "rank", "n_outputs", "n_columns", "basis", "columns", "present", "values"}
 
 ``values`` are the intercepts, the linear coefficients (n_outputs, width) and then, degree by degree, the
 factors (n_outputs, rank, p, width), each in C order. If ``shared``, which older files lack, the weights
 (n_outputs, degree - 1, rank) follow the linear coefficients, and the factors are (1, rank, p, width). If many
-are 0, these are left out, and ``present`` has a bit for each number. ``columns`` is null if the model was
-fitted on a matrix of numbers, otherwise {"names", "levels", "rare"} of the columns of the frame. ``trends``
-of a spline basis, which older files lack, has for each column the sum of `SplineColumn.trend` and ``outer``;
-``jumps`` has the jumps of all columns one after the other, and ``n_jumps`` their number in each column;
-``periodic``, which older files lack, says which columns are.
-Arrays are given by their numbers in the list of arrays."""
+values are 0, the zeros are left out, and ``present`` has a bit for each value. ``columns`` is null if the
+model was fitted to a matrix of numbers, and otherwise {"names", "levels", "rare"} of the columns of the
+frame. A spline basis also has ``trends``, for each column the sum of `SplineColumn.trend` and ``outer``;
+``jumps``, the concatenated jumps of all columns, with ``n_jumps`` per column; and ``periodic``, which columns
+are periodic. Older files lack ``trends`` and ``periodic``. Arrays are given by their indices in the list of
+arrays."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from .._model.spline_column import SplineColumn, SplineShape
 from .container import require
 from .values import Arrays
 
-# Zeros are left out if the share of other parameters is between these: with fewer, a small file could stand
-# for a huge model; with more, nothing is gained.
+# Zeros are left out if the share of non-zero parameters is between these bounds: with fewer, a small file
+# could expand to a huge model; with more, nothing is gained.
 FEWEST_PRESENT, MOST_PRESENT = 1 / 8, 15 / 16
 MOST_WAVES = 256  # of a column: they are tabulated at all knots
 LAYOUTS = {"products": Layout, "anova": AnovaLayout}
@@ -78,7 +78,7 @@ def _affine_to(basis: Basis, keep: Callable[[np.ndarray], int]) -> dict[str, Any
 
 
 def _spline_to(basis: SplineBasis, keep: Callable[[np.ndarray], int]) -> dict[str, Any]:
-    """Keep what cannot be computed from the rest; knots (of numbers) and means are concatenated."""
+    """Keep what cannot be computed from the rest; knots of numeric columns and means are concatenated."""
     columns = basis.columns
     knots = [np.zeros(0), *(column.knots for column in columns if not column.category)]
     return {
@@ -291,7 +291,7 @@ def _columns_from(read: Facts, n_columns: int) -> Columns:
 
 
 def _check_levels(basis: Basis, columns: Columns | None) -> None:
-    """Require that columns and basis agree on which columns are categories, and how many levels they have."""
+    """Check that columns and basis agree on which columns are categories, and on their numbers of levels."""
     splines = basis.columns if isinstance(basis, SplineBasis) else ()
     require(columns is None or len(splines) == len(columns.encoded), "only splines take frames")
     expected = [Column()] * len(splines) if columns is None else columns.encoded

@@ -1,4 +1,4 @@
-"""Settings and attributes as JSON and arrays, and back: a closed list of types, each preserved exactly.
+"""Convert settings and attributes to JSON and arrays, and back: a closed list of types, preserved exactly.
 
 None, bool, int, float, str and lists stand for themselves. Other values are objects with one key, the type:
 
@@ -23,7 +23,7 @@ KEEPABLE = "biufUS"  # kinds of arrays
 
 
 class Arrays:
-    """The arrays of a file, each of which is taken once."""
+    """The arrays of a file; each can be taken once."""
 
     def __init__(self, arrays: list[np.ndarray]):
         self._left = dict(enumerate(arrays))
@@ -128,7 +128,7 @@ def _scalar(dtype: np.dtype, value: Any) -> Any:
     if type(value) is not allowed:
         raise ValueError(f"{value!r} is not of type {dtype}")
     with np.errstate(over="ignore"):
-        scalar = dtype.type(value)  # OverflowError where an integer is too large
+        scalar = dtype.type(value)  # OverflowError if an integer is too large
     if scalar != value and value == value:
         raise ValueError(f"{value!r} is too large for {dtype}")
     return scalar
@@ -139,7 +139,7 @@ def _objects(shape: list[Any], items: list[Any]) -> np.ndarray:
     if not possible or math.prod(shape) != len(items):
         raise ValueError(f"an array of shape {shape} does not have {len(items)} entries")
     array = np.empty(len(items), dtype=object)
-    for place, item in enumerate(items):  # given all at once, NumPy would look into them
+    for place, item in enumerate(items):  # one by one, because NumPy would unpack nested items
         array[place] = item
     return array.reshape(shape)
 

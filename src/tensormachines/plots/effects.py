@@ -16,7 +16,7 @@ from ..inspection.members import COVERAGE, band_of
 from .axes import GREY, MORE, PAIR, SINGLE, axes, tidy
 from .grids import PLAIN, Grid, column_of, levels_of, mark_jumps, mark_values, slant
 
-DIVERGING = "RdBu_r"  # about no effect
+DIVERGING = "RdBu_r"  # centred at no effect
 SEQUENTIAL = "Oranges"
 POINTS = 200  # of a curve
 SURFACE_POINTS = 60  # of a surface, in each direction
@@ -25,9 +25,10 @@ SURFACE_POINTS = 60  # of a surface, in each direction
 def interaction_heat_map(
     model: Any, X: Any, *, k: int = 12, reference: Any = None, output: Any = None, ax: Any = None
 ) -> Any:
-    """Draw the importance of pairs of columns as a heat map, that of single columns on the diagonal.
+    """Draw the importance of pairs of columns as a heat map, with single columns on the diagonal.
 
-    It is the variance of their parts of the predictions, as a share of that of all parts.
+    Importance is the variance of the part of the predictions due to a pair or column, as a share of the
+    variances of all parts.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ def interaction_heat_map(
     columns = list(importance(model, X, output=output).largest(k))
     shares = part_importance(model, X, columns=columns, reference=reference, output=output)
     matrix = np.array([[shares.get(_key(shares, a, b), 0.0) for b in columns] for a in columns])
-    # Without the diagonal, whose large shares would leave the pairs no colour.
+    # Leave out the diagonal: its large shares would leave no colours for the pairs.
     pairs = np.where(np.eye(len(columns), dtype=bool), np.nan, 100 * matrix)
     ax = axes(ax, (1.9 + 0.5 * len(columns), 1.2 + 0.45 * len(columns)))
     largest = np.nanmax(pairs, initial=0.0) or 1.0
@@ -82,7 +83,7 @@ def term_importance(
     output: Any = None,
     ax: Any = None,
 ) -> Any:
-    """Draw the variance of the parts of columns and of sets of columns as bars: the largest ones.
+    """Draw the largest variances of the parts of columns and of sets of columns as bars.
 
     Parameters
     ----------
@@ -141,29 +142,29 @@ def effect_curve(
     points: bool = True,
     ax: Any = None,
 ) -> Any:
-    """Draw the main effect of a column: what it adds to the output, or what is predicted with it alone.
+    """Draw the main effect of a column: what it adds to the output, or the prediction from this column alone.
 
     A thin line marks no effect. Dotted lines mark thresholds at which the model may jump (``jumps_``).
 
     Parameters
     ----------
     model, X, reference, output
-        As in `inspection.contributions`; the curve is over the values that the column has in X.
+        As in `inspection.contributions`; the curve covers the values of the column in X.
     column : str or int
     scale : {"link", "target"}, default="link"
-        As in `inspection.effect`: whether the curve is a change of the output, which is a logarithm or
-        log-odds with some links, or what is predicted where all other parts are 0, in the units of the target
-        or as a probability.
+        As in `inspection.effect`: "link" draws the change of the output, which is a logarithm or log-odds
+        with some links; "target" draws the prediction if all other parts are 0, in the units of the target or
+        as a probability.
     members : list of models, optional
-        Those of `inspection.bootstrap`: a band around the curve shows how far other rows might move it, see
-        `inspection.effect_band`. Bars have whiskers in its place.
+        Members from `inspection.bootstrap`: a band around the curve shows how far other rows might move it,
+        see `inspection.effect_band`. Bars get whiskers instead.
     coverage : float, default=0.9
-        The probability with which the band should contain the true effect, at each point.
+        Probability with which the band should contain the true effect at each point.
     label : str, optional
-        What the legend calls the curve, for those of several models in the same axes.
+        Label of the curve in the legend, for plots of several models in the same axes.
     color : color of matplotlib, optional
     points : bool, default=True
-        Whether strokes above the axis mark the values of the column in X.
+        Whether to mark the values of the column in X by ticks above the axis.
     ax : matplotlib Axes, optional
 
     Returns

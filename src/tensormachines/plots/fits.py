@@ -1,4 +1,4 @@
-"""Plots of fits: losses of their iterations, errors of ranks."""
+"""Plots of fits: losses by iteration, and errors by rank."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from .axes import GREY, PAIR, SINGLE, axes, tidy
 
 
 def loss_curves(model: Any, *, label: str | None = None, color: Any = None, ax: Any = None) -> Any:
-    """Draw the loss after each iteration of a fit, on the training rows and on those to validate on.
+    """Draw the loss after each iteration of a fit, on the training rows and on the validation rows.
 
-    These are ``loss_curve_`` and, if the model has one, ``validation_loss_curve_``, with its lowest point:
-    there is the model of a fit with early stopping.
+    The curves are ``loss_curve_`` and, if the model has one, ``validation_loss_curve_``. The lowest point of
+    the latter is marked: early stopping keeps the model of this iteration.
 
     Parameters
     ----------
     model : estimator
         Fitted by `fit`, or a search.
     label : str, optional
-        What the legend says before each curve, for those of several models in the same axes.
+        Prefix of each curve's label in the legend, for plots of several models in the same axes.
     color : color of matplotlib, optional
-        One color for both curves; that of the rows to validate on is dashed then.
+        One color for both curves; the validation curve is then dashed.
     ax : matplotlib Axes, optional
 
     Returns
@@ -57,7 +57,7 @@ def loss_curves(model: Any, *, label: str | None = None, color: Any = None, ax: 
         ax.plot(across, losses, color=colour, linestyle=line, linewidth=2, label=of + name)
     if len(curves) > 1:
         _mark_lowest(ax, model.validation_loss_curve_, styles[1][0], of)
-    ax.legend(edgecolor="none")  # but not without a frame: lines would cross the words
+    ax.legend(edgecolor="none")  # keep the frame: lines would cross the words
     every = np.concatenate(list(curves.values()))
     finite = every[np.isfinite(every)]
     if finite.size and finite.min() > 0 and finite.max() > 10 * finite.min():
@@ -80,8 +80,8 @@ def training_curve(
 ) -> Any:
     """Fit a copy of the estimator and draw its error, 1 - score, after each iteration.
 
-    A model keeps a record of its losses only, see `loss_curves`, so it is fitted here; scoring all rows after
-    each iteration takes time. It needs the callbacks of scikit-learn 1.9.
+    A model records only its losses, see `loss_curves`, so a copy is fitted here; scoring all rows after each
+    iteration takes time. Requires the callbacks of scikit-learn 1.9.
 
     Parameters
     ----------

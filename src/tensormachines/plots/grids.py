@@ -12,7 +12,7 @@ from ..inspection.forms import level_names
 from .axes import GREY, MORE
 
 MOST_LEVELS = 25  # of a category in a plot
-MOST_JUMPS = 4  # thresholds that a legend tells
+MOST_JUMPS = 4  # thresholds that a legend lists
 FEW_VALUES = 12  # a column of numbers with at most this many values is drawn as bars
 OUTERMOST = 0.01  # share of the rows beyond each end of a curve
 PLAIN: Any = {"parse_math": False}  # names may contain dollar signs, which are not TeX
@@ -53,7 +53,7 @@ class Grid:
 
 
 def levels_of(model: Any, booleans: set[int], column: int) -> list[str] | None:
-    """Return the names of levels, or of false and true; None for a column of other numbers."""
+    """Return the names of levels, or of false and true; None for other numeric columns."""
     return ["false", "true"] if column in booleans else level_names(model, column)
 
 
@@ -75,21 +75,21 @@ def slant(ax: Any, grid: Grid) -> None:
 
 
 def mark_values(ax: Any, values: np.ndarray) -> None:
-    """Draw values as strokes above the axis."""
+    """Draw values as ticks above the axis."""
     ax.plot(
         values,
         np.full(len(values), 0.015),
         "|",
         color=GREY,
         alpha=min(1.0, 60 / max(1, len(values))),
-        transform=ax.get_xaxis_transform(),  # x in data, y as a share of the height
+        transform=ax.get_xaxis_transform(),  # x in data units, y as a share of the height
     )
 
 
 def mark_jumps(ax: Any, grid: Grid, thresholds: np.ndarray, of: str) -> None:
     """Draw thresholds within the grid as dotted lines, between two bars if the grid has bars.
 
-    ``of`` is what the legend says before it tells them."""
+    ``of`` is the text before the thresholds in the legend."""
     shown = [each for each in thresholds.tolist() if grid.values[0] <= each <= grid.values[-1]]
     if grid.labels is not None:
         places = np.searchsorted(grid.values, shown, side="right") - 0.5

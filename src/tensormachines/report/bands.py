@@ -1,4 +1,4 @@
-"""Bands around the effects of columns in the page, from the members of a bootstrap."""
+"""Bands around the effects of columns in the page, from bootstrap members."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ..inspection.displacements import ColumnForms
 from ..inspection.members import half_width_at
 
-POINTS = 64  # of a number
+POINTS = 64  # for a number
 
 
 def with_bands(
@@ -18,10 +18,10 @@ def with_bands(
     of_model: Sequence[ColumnForms],
     of_members: Sequence[Sequence[ColumnForms]],
 ) -> list[dict[str, Any]]:
-    """Return the inputs of the page with half the widths of bands around the effects of their columns.
+    """Return the inputs of the page with the half-widths of bands around the effects of their columns.
 
-    For each output, of which the model and each member have forms, they are those at equal steps of a number,
-    or at each level, and then at missing values if there may be any."""
+    The model and each member have forms for each output. Half-widths are given at equal steps of a number, or
+    at each level, and then for missing values if there may be any."""
     found = []
     for of in inputs:
         values = {of["column"]: _points(of)}
@@ -33,7 +33,7 @@ def with_bands(
 
 
 def _points(of: dict[str, Any]) -> np.ndarray:
-    """Return the values of a column that browser/effects.js has widths for."""
+    """Return the values of a column for which browser/effects.js has widths."""
     if of["kind"] == "category" or of["boolean"]:
         points = np.arange(float(len(of["counts"])))
     else:

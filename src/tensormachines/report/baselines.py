@@ -1,8 +1,8 @@
 """Baselines for the same rows: a constant, a linear model, and gradient-boosted trees, with scikit-learn's
 default settings.
 
-They are fitted to the training rows if these are given. Otherwise they are cross-validated: each fold of the
-rows is predicted by a fit to the others."""
+Baselines are fitted to the training rows if these are given. Otherwise they are cross-validated: each fold is
+predicted by a fit to the other folds."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from threadpoolctl import threadpool_limits
 
 CONSTANT, LINEAR, TREES = "constant", "linear model", "boosted trees"
 FOLDS = 5
-MOST_LEVELS = 255  # of a category that scikit-learn's trees accept
+MOST_LEVELS = 255  # maximum for a category in scikit-learn's trees
 MOST_DENSE = 20_000_000  # entries of a sparse matrix that is made dense for the trees
-LARGEST = 1e100  # larger numbers are clipped: their variance may overflow, and then baselines fail
+LARGEST = 1e100  # larger numbers are clipped: if their variance overflows, baselines fail
 
 
 def baseline_predictions(
@@ -43,8 +43,8 @@ def baseline_predictions(
 ) -> dict[str, np.ndarray]:
     """Return the predictions of each baseline for rows, or its probabilities in the order of ``classes``.
 
-    ``n_codes`` is the number of levels of each column, 0 for a column of numbers. ``classes`` is None in
-    regression; a ``quantile`` may then take the place of the mean. ``weight`` is that of the rows which
+    ``n_codes`` is the number of levels of each column, 0 for a numeric column. ``classes`` is None in
+    regression; a ``quantile`` may then replace the mean. ``weight`` holds the weights of the rows that
     baselines are fitted to."""
     found = {}
     entries = sum(of.shape[0] * of.shape[1] for of in (rows, *(train or ())[:1]))
@@ -53,7 +53,7 @@ def baseline_predictions(
         if dense and entries > MOST_DENSE:
             continue
         given = rows.toarray() if dense else rows
-        # One thread: those of a busy machine wait for each other.
+        # One thread: on a busy machine, threads wait for each other.
         with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
             warnings.simplefilter("ignore", ConvergenceWarning)
             if train is None:

@@ -1,7 +1,7 @@
 """The model and its inputs as plain values for JSON, which browser/model.js and browser/inputs.js read.
 
-Like every export, it evaluates linear forms of a row and then sums of their products (`_model.linear_forms`).
-Arrays are the bytes of float64 in base64."""
+Like every export, the model evaluates linear forms of a row and then sums of their products
+(`_model.linear_forms`). Arrays are float64 bytes in base64."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ def browser_model(linear: LinearForms, of_outputs: Sequence[ColumnForms]) -> dic
 
 
 def _terms(linear: LinearForms) -> list[list[list[int]]]:
-    """Return for each output its terms, each as the numbers of the forms that are multiplied.
+    """Return the terms of each output; a term is the list of indices of the forms to multiply.
 
-    Shared terms are in those of every output."""
+    Shared terms are listed for every output."""
     terms = [[[output]] for output in range(linear.n_outputs)]
     form = len(terms)
     for p, counts in linear.n_terms.items():
@@ -72,7 +72,7 @@ def _terms(linear: LinearForms) -> list[list[list[int]]]:
 
 
 def _term_weights(linear: LinearForms) -> list[list[float]] | None:
-    """Return for each output the weights of its terms; None if all are 1."""
+    """Return the weights of the terms of each output; None if all are 1."""
     if not linear.term_weights:
         return None
     linear_part = np.ones((linear.n_outputs, 1))
@@ -89,8 +89,8 @@ def _base64(array: np.ndarray) -> str:
 def browser_inputs(
     described: Description, rows: Any, numbers: Sequence[int], booleans: Collection[int] = ()
 ) -> list[dict[str, Any]]:
-    """Return what the controls of the columns with these numbers need to know; ``booleans`` are those of
-    columns that hold true and false.
+    """Return what the controls of the columns with these indices need to know; ``booleans`` are the indices
+    of boolean columns.
     """
     columns, basis, inputs = described.columns, described.machine.basis, []
     thresholds = described.machine.thresholds or [np.empty(0)] * len(columns)
@@ -113,7 +113,7 @@ def browser_inputs(
 
 
 def number_input(known: np.ndarray) -> dict[str, Any]:
-    """Return the range of a column of numbers, without its tails, and a histogram."""
+    """Return the range of a numeric column, without its tails, and a histogram."""
     if not len(known):
         known = np.zeros(1)
     low, high = np.quantile(known, [TAIL, 1 - TAIL], method="nearest")
@@ -121,7 +121,7 @@ def number_input(known: np.ndarray) -> dict[str, Any]:
         low, high = known.min(), known.max()
     whole = bool((known == np.round(known)).all())
     bins = int(min(MOST_BINS, high - low + 1)) if whole and high - low < MOST_BINS else MOST_BINS
-    half = 0.5 if whole and bins < MOST_BINS else 0.0  # each whole number is in the middle of its own bin
+    half = 0.5 if whole and bins < MOST_BINS else 0.0  # each integer is in the middle of its own bin
     counts = np.array([len(known)])
     reach = high / 2 - low / 2  # halves, because the difference of large numbers may overflow
     if reach > 0:  # in units of the range, because large numbers may hardly differ
@@ -139,7 +139,7 @@ def number_input(known: np.ndarray) -> dict[str, Any]:
 
 
 def typical_row(described: Description, rows: Any) -> list[float | None]:
-    """Return medians and commonest levels; None if all values of a column are missing."""
+    """Return medians and most frequent levels; None if all values of a column are missing."""
     typical: list[float | None] = []
     for j, column in enumerate(described.columns):
         values = _values(rows, j)

@@ -11,14 +11,14 @@ from .measures import quantiles_by_weight
 MOST_POINTS = 1000
 BINS = 30
 GROUPS = 10
-LEAST = 0.2  # of the mean variance: what a row that is certain counts
+LEAST = 0.2  # what a certain row counts, as a share of the mean variance
 MOST_CLASSES = 20
-NORMAL = 1.959964  # 95 % of a normal distribution lie within this many deviations
+NORMAL = 1.959964  # 95 % of a normal distribution lie within this many standard deviations
 
 
 def residuals(y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None) -> dict[str, Any]:
-    """Return predicted and actual values of some rows, a histogram of the residuals of all rows, and their
-    mean and the quantiles of their size, by weight.
+    """Return predicted and actual values of some rows, and for the residuals of all rows a histogram, the
+    mean, and quantiles of their absolute values, by weight.
     """
     shown = np.linspace(0, len(y) - 1, min(len(y), MOST_POINTS)).astype(np.intp)
     points = np.column_stack([predicted[shown], y[shown]])
@@ -41,13 +41,12 @@ def residuals(y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = 
 def calibration(
     codes: np.ndarray, probabilities: np.ndarray, weight: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """Return predicted probabilities and observed frequencies in groups of rows, by weight, and the confusion
-    matrix of rows.
+    """Return predicted probabilities and observed frequencies in groups, by weight, and the confusion matrix.
 
-    With two classes the probability is that of the second, otherwise that of the predicted class. Groups have
-    about the same variance p (1 - p) in all: rows that are nearly certain, as most rows are where a class is
-    rare, tell little each, and share few groups. Intervals are those of as many rows of the same weight as
-    tell as much (Kish 1965)."""
+    With two classes, the probability is that of the second class, otherwise that of the predicted class. All
+    groups have about the same total variance p (1 - p). Rows that are nearly certain, as most rows are if a
+    class is rare, carry little information each and share few groups. Intervals use the effective number of
+    rows of equal weight (Kish 1965)."""
     binary = probabilities.shape[1] == 2
     predicted = probabilities.argmax(axis=1)
     stated = probabilities[:, 1] if binary else probabilities.max(axis=1)
@@ -74,7 +73,7 @@ def calibration(
 
 
 def _groups(stated: np.ndarray) -> list[np.ndarray]:
-    """Return the numbers of the rows of each group, in the order of their probabilities."""
+    """Return the row indices of each group, in order of probability."""
     order = np.argsort(stated, kind="stable")
     variance = (stated * (1 - stated))[order]
     weight = np.cumsum(variance + (LEAST * variance.mean() or 1.0))

@@ -1,4 +1,4 @@
-"""The section of the page on errors: tables, and figures that the program in the page draws."""
+"""The section of the page on errors: tables, and figures that the script in the page draws."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def error_section(findings: Findings) -> str:
     for place, errors in enumerate(findings.errors):
         if len(findings.errors) > 1:
             sections.append(f"<h3>{escape(errors.label)}</h3>")
-        classes = findings.classes or [f"not {errors.label}", errors.label]  # or it is a label
+        classes = findings.classes or [f"not {errors.label}", errors.label]  # the latter for a label
         sections += [_error_table(errors), _errors_on_all_rows(findings, place)]
         sections.append(_diagnostics(errors, place, classes, findings.weighted))
     return "".join(sections)
@@ -53,7 +53,7 @@ def _error_table(errors: TargetErrors) -> str:
 
 
 def _errors_on_all_rows(findings: Findings, place: int) -> str:
-    """Return the errors of this model on all rows, where the table has those on some of them."""
+    """Return the errors of this model on all rows, if the table shows those on some of them."""
     if findings.of_all_rows is None:
         return ""
     measures = findings.of_all_rows[place]
@@ -64,7 +64,7 @@ def _errors_on_all_rows(findings: Findings, place: int) -> str:
 
 
 def _error_cell(measure: Measure, of_all: list[Measure]) -> str:
-    """Return a cell with the value, its interval, and a bar for the interval among those of all methods."""
+    """Return a cell with the value, its interval, and a bar that compares it with those of all methods."""
     bounds = [bound for other in of_all for bound in other.interval]
     low, high = measure.interval
     first, last = min(bounds), max(bounds)
@@ -108,7 +108,7 @@ def _figure(place: int, kind: str, title: str, note: str, more: str = "") -> str
 
 
 def _calibration_table(groups: list[dict[str, Any]], whose: str) -> str:
-    """Return the groups in numbers, folded away: the dots of a rare class are near each other."""
+    """Return the groups as a collapsed table, because the dots of a rare class overlap."""
     names = ("predicted", "observed", "95 % interval", "rows", f"of them {whose}")
     header = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     rows = []

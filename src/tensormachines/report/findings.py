@@ -39,8 +39,8 @@ MOST_ROWS_FOR_SHARES = 5_000
 MOST_INPUTS = 40
 MOST_IN_PAIRS = 16  # columns
 MOST_PAIRS = 20
-SMALLEST_SHARE = 0.0005  # of a pair that is shown: less would be rounded to 0
-MOST_MONOMIALS = 5_000  # that the largest terms are chosen from
+SMALLEST_SHARE = 0.0005  # of a pair that is shown: smaller shares would be rounded to 0
+MOST_MONOMIALS = 5_000  # from which the largest terms are chosen
 MOST_TERMS = 12  # that are shown
 COLUMNS_OF_TERMS: dict[str | None, str] = {
     None: "columns in their own units",
@@ -54,7 +54,7 @@ AVERAGE, AVERAGE_OF_ROWS = "average", "average of these rows"  # where contribut
 
 @dataclass(frozen=True)
 class Comparison:
-    """The ``ratio`` of the error ``name`` of this model to that of the best baseline, and its interval."""
+    """The ``ratio`` of this model's error ``name`` to that of the best baseline, and its interval."""
 
     name: str
     baseline: str
@@ -74,7 +74,7 @@ class TargetErrors:
 
 @dataclass(frozen=True)
 class OutputShares:
-    """The importance of columns, by number, and of pairs of columns for one output, largest first."""
+    """The importance of columns, by index, and of pairs of columns for one output, largest first."""
 
     columns: list[tuple[int, float]]
     pairs: list[tuple[tuple[int, int], float]]
@@ -82,7 +82,7 @@ class OutputShares:
 
 @dataclass(frozen=True)
 class LargestTerms:
-    """The largest of ``n_terms`` coefficients, by label, of ``columns``, in words."""
+    """The largest of ``n_terms`` coefficients, by label; ``columns`` describes the columns in words."""
 
     n_terms: int
     columns: str
@@ -91,11 +91,11 @@ class LargestTerms:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that a report says. ``settings`` are those that differ from the defaults, ``outputs`` the
-    names of the outputs, ``formulas`` the functions of each output, ``n_members`` the number of models that
-    bands are made of, and ``browser`` holds the model and its inputs for the program in the page. Of
-    ``n_given`` rows, ``n_measured`` are in the page; if these are fewer, ``of_all_rows`` has the measures of
-    the model on all of them, by target. Errors are ``weighted`` if the rows have weights.
+    """Everything that a report says. ``settings`` are the settings that differ from the defaults, ``outputs``
+    the names of the outputs, ``formulas`` the functions of each output, and ``n_members`` the number of
+    models behind the bands. ``browser`` holds the model and its inputs for the script in the page. Of
+    ``n_given`` rows, ``n_measured`` are in the page; if these are fewer, ``of_all_rows`` holds the measures
+    of the model on all rows, by target. Errors are ``weighted`` if the rows have weights.
     """
 
     estimator: str
@@ -214,12 +214,12 @@ def find(
 
 
 def _about_mean(model: Any, rows: Any) -> list[ColumnForms]:
-    """Return the forms of each output, about which contributions start."""
+    """Return the forms of each output, from which contributions start."""
     return [forms_about_mean(model, output, rows) for output in output_keys(model)]
 
 
 def _formulas(model: Any, rows: Any, booleans: set[int], importances: np.ndarray) -> list[Formula]:
-    """Return the functions of each output; none where rows are divided by their norm, or outputs are many."""
+    """Return the functions of each output; none if rows are normalised or if there are many outputs."""
     keys = output_keys(model)
     if fitted_machine(model).basis.unit_rows or len(keys) > MOST_FORMULAS:
         return []
@@ -231,7 +231,7 @@ def _formulas(model: Any, rows: Any, booleans: set[int], importances: np.ndarray
 
 
 def _settings(model: Any) -> dict[str, str]:
-    """Return the parameters that are not defaults."""
+    """Return the parameters that differ from their defaults."""
     defaults = type(model)().get_params(deep=False)
     given = model.get_params(deep=False).items()
     return {name: repr(value) for name, value in given if repr(value) != repr(defaults[name])}
@@ -287,7 +287,7 @@ def _errors(
 
 
 def _of_quantile(measures: list[Measure]) -> list[Measure]:
-    """Return the share of targets below a quantile, and its loss, which the others say nothing about."""
+    """Return the share of targets below a quantile, and the pinball loss; other measures do not apply."""
     *_, loss, below = measures
     return [below, loss]
 
@@ -314,7 +314,7 @@ def _baselines_of_labels(
     n_codes: Sequence[int],
     weight: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
-    """Return the probabilities of each label, (rows, n_labels), of baselines for each of them."""
+    """Return the probabilities of each label, (rows, n_labels), from baselines fitted to each label."""
     of_labels = [None if train is None else (train[0], train[1][:, k]) for k in range(y.shape[1])]
     each = [
         baseline_predictions(rows, y[:, k], fitted_to, n_codes, ABSENT_OR_PRESENT, weight=weight)
@@ -331,7 +331,7 @@ def _baselines_of_quantiles(
     losses: Sequence[Loss],
     weight: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
-    """Return the quantiles of each level, (rows, n_levels), of baselines for each of them."""
+    """Return the quantiles of each level, (rows, n_levels), from baselines fitted for each level."""
     each = [baseline_predictions(rows, y, train, n_codes, None, loss.level, weight) for loss in losses]
     return {name: np.column_stack([found[name] for found in each]) for name in each[0]}
 
@@ -365,7 +365,7 @@ def _shares(forms: ColumnForms, rows: Any, of_columns: np.ndarray) -> OutputShar
 
 def _most_important(shares: list[OutputShares], n_columns: int) -> list[int]:
     """Return the columns with the largest share in any output."""
-    largest = np.zeros(n_columns + 1)  # the last is the norm of rows that are divided by it
+    largest = np.zeros(n_columns + 1)  # the last is the norm of normalised rows
     for of_output in shares:
         for column, share in of_output.columns:
             largest[column] = max(largest[column], share)
@@ -382,7 +382,7 @@ def _largest_terms(model: Any, described: Description) -> LargestTerms | None:
     if comb(n_columns + degree, degree) > MOST_MONOMIALS:
         return None
     terms = polynomial(model, units="basis")
-    scale = described.machine.basis.constant or 1.0  # of columns that would have a deviation or size of 1
+    scale = described.machine.basis.constant or 1.0  # scales columns to a standard deviation or size of 1
     scaled = sorted(
         ((key, value * scale ** len(key)) for key, value in terms.items()), key=lambda term: -abs(term[1])
     )

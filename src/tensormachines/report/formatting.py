@@ -16,7 +16,7 @@ def number(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Return a deviation with its sign, in three digits."""
+    """Return a deviation with its sign, to three digits."""
     text = f"{value:+,.0f}" if abs(value) >= 1000 else f"{value:+.3g}"
     return text.replace("-", "\N{MINUS SIGN}")
 
@@ -38,7 +38,7 @@ def percent(share: float) -> str:
 
 
 def probability(share: float) -> str:
-    """Return a probability in per cent, with digits that tell it from 0 and from 1."""
+    """Return a probability in per cent, with enough digits to tell it from 0 and 1."""
     if 0 < share < 1e-4:
         return "below 0.01 %"
     if 1 - 1e-4 < share < 1:

@@ -19,7 +19,7 @@ DRAWS = 1000
 LEVEL = 0.95
 ENTRIES_AT_ONCE = 1 << 22
 MOST_RESAMPLED = 20_000  # rows
-ABSENT_OR_PRESENT = np.array([0, 1])  # the classes of a label, where a row may have several
+ABSENT_OR_PRESENT = np.array([0, 1])  # the two classes of each label in multilabel targets
 SMALLEST = 1e-15  # probabilities are clipped here: a single 0 would make the log loss infinite
 
 
@@ -52,7 +52,7 @@ def regression_errors(
     most_resampled: int = MOST_RESAMPLED,
     own: tuple[Sequence[str], Mapping[str, np.ndarray]] = ((), {}),
 ) -> dict[str, list[Measure]]:
-    """Return R2, root mean square error and mean absolute error of each prediction, and its ``own`` measures.
+    """Return R2, RMSE and mean absolute error of each prediction, and its ``own`` measures.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ def regression_errors(
     most_resampled : int
         With more rows, means are drawn from their normal distribution.
     own : tuple of names and mapping, optional
-        The names of other measures, and for each prediction the numbers whose means they are, (rows,
-        measures).
+        Names of further measures, and for each prediction the numbers whose means are these measures,
+        (rows, measures).
     """
     y = np.asarray(y, dtype=np.float64)
     scale = _scale(y)
@@ -116,7 +116,7 @@ def classification_errors(
     Parameters
     ----------
     y : ndarray of shape (rows,)
-        Labels, which must all be among classes.
+        Labels, which must all be among ``classes``.
     classes : ndarray of shape (n_classes,)
     probabilities : mapping of names to ndarrays of shape (rows, n_classes)
     sample_weight, random_state, most_resampled
@@ -140,7 +140,7 @@ def classification_errors(
 
 
 def quantiles_by_weight(numbers: np.ndarray, weight: np.ndarray | None, levels: list[float]) -> np.ndarray:
-    """Return quantiles of numbers, that of rows with weights if there are some."""
+    """Return quantiles of numbers, weighted if there are weights."""
     return np.quantile(numbers, levels) if weight is None else weighted_quantiles(numbers, weight, levels)
 
 
@@ -159,7 +159,7 @@ def class_codes(y: Any, classes: np.ndarray) -> np.ndarray:
 
 
 def _scale(y: np.ndarray) -> float:
-    """Return the scale to divide numbers by before squaring them: large ones would overflow."""
+    """Return the scale by which to divide numbers before squaring them, because large ones would overflow."""
     largest = float(np.abs(y - y.mean()).max(initial=0.0))
     return largest if largest > 0 else 1.0
 
@@ -194,16 +194,16 @@ def with_draws(means: np.ndarray, covariance: np.ndarray, random_state: int = 0)
 
 
 def _counts(random: np.random.Generator, draws: int, rows: int) -> np.ndarray:
-    """Return how often each row is drawn, (draws, rows)."""
+    """Return how many times each row is drawn, (draws, rows)."""
     drawn = random.integers(rows, size=(draws, rows)) + rows * np.arange(draws)[:, None]
     return np.bincount(drawn.ravel(), minlength=draws * rows).reshape(draws, rows)
 
 
 def _shares_of_area(positive: np.ndarray, scores: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-    """Return a number per row whose mean is the area under the ROC curve: that area plus the influence of the
-    row on it (DeLong, DeLong and Clarke-Pearson 1988).
+    """Return a number per row, with the area under the ROC curve as its mean: this area plus the influence of
+    the row on it (DeLong, DeLong and Clarke-Pearson 1988).
 
-    The area is the share of pairs of a positive and a negative row where the positive one has the higher
+    The area is the share of pairs of a positive and a negative row in which the positive row has the higher
     score; ties count half."""
     weight = np.ones(len(scores)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     below = np.empty(len(scores))  # share of the rows of the other class with a lower score

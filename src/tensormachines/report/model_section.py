@@ -21,7 +21,7 @@ def model_section(findings: Findings) -> str:
 
 
 def _formula(formula: Formula, is_open: bool) -> str:
-    """Return the functions of one output, which are folded away where there are several outputs."""
+    """Return the functions of one output, collapsed if there are several outputs."""
     functions = count(len(formula.functions), "function")
     part = f"{100 * formula.fidelity:.1f}&nbsp;%"
     summary = (
@@ -45,7 +45,7 @@ def _formula(formula: Formula, is_open: bool) -> str:
 def _function(function: Function) -> str:
     title = " \N{MULTIPLICATION SIGN} ".join(function.columns)
     down, across, cells = function.shown()
-    if not down:  # a function of one column: upright, because its levels may have long names
+    if not down:  # a function of one column: vertical, because its levels may have long names
         down, across, cells = across, [], cells.T
     header = "".join(f'<th scope="col">{escape(label)}</th>' for label in across)
     rows = "".join(

@@ -33,7 +33,7 @@ PROGRAM = (
     "page.js",
 )
 EXAMPLES = 20
-MANY_TIMES = 10  # an error this many times as large is given as a factor, a smaller one in per cent
+MANY_TIMES = 10  # an error more than this many times as large is given as a factor, otherwise in per cent
 
 
 def html_report(
@@ -57,45 +57,45 @@ def html_report(
     random_state: int | None = 0,
     members: Sequence[Any] | None = None,
 ) -> str:
-    """Return an HTML page about a fitted model, in which the model itself runs.
+    """Return an HTML page about a fitted model that also runs the model.
 
-    The page describes the model, compares its errors with those of simple baselines, shows residuals or
-    calibration, which columns and pairs of columns matter, and their effects. Readers can change the inputs
-    and see the prediction change. It is a single file that needs no other file and no network.
+    The page describes the model, compares its errors with those of simple baselines, and shows residuals or
+    calibration, the important columns and pairs of columns, and their effects. Readers can change the inputs
+    and see the prediction change. The page is a single file that needs no other file and no network.
 
     Parameters
     ----------
     model : TensorMachineRegressor, TensorMachineClassifier, or one of the searches, fitted
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
-        Rows that the model was not fitted to: training rows would make its errors look too small. If there
-        are more than 20,000 rows, the page is about 20,000 at random, and has the errors of the model on all.
-        A source of `tensormachines.blocks` is read once, a block at a time, and brings its own weights.
+        Held-out rows; training rows would make the errors look too small. If there are more than 20,000 rows,
+        the page shows 20,000 random rows, and the errors of the model on all rows. A source of
+        `tensormachines.blocks` is read once, a block at a time, and provides its own weights.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        A Dask collection if X is one. A source brings its own targets.
+        A Dask collection if X is one. A source provides its own targets.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows, by which errors are averaged.
+        Weights of the rows in all errors.
     exposure, offset : array-like of shape (n_samples,), optional
-        Those of the regressor, see its `fit`. The report is then about what the fit learns: the rates y /
-        exposure, for example, which are weighted by the exposure.
+        As in the `fit` of the regressor. The report is then about the quantity that the fit learns: for
+        example the rates y / exposure, weighted by the exposure.
     X_train, y_train : as X and y, optional
-        Rows that the baselines are fitted to, 100,000 at random of a source or Dask collection that has more.
+        Rows that the baselines are fitted to; from a source or Dask collection, at most 100,000 random rows.
         Without them, the baselines are cross-validated on X.
     sample_weight_train, exposure_train, offset_train : as those of X, optional
-        An exposure and an offset are needed for both X and X_train, or for none of them.
+        Give an exposure or an offset for both X and X_train, or for neither.
     target : str, optional
-        The name of y, or of y / exposure; by default made of its name in the fit.
+        Name of y, or of y / exposure; derived from its name in the fit by default.
     title : str, optional
     data_name : str, optional
-        What the rows of X are called at the top of the page, such as the name of their file.
+        Name of the rows of X at the top of the page, such as their file name.
     note : str, optional
-        A sentence to read before all others, such as a warning about the rows.
+        First sentence of the page, such as a warning about the rows.
     examples : int
-        Number of rows of X that the page contains as examples; 0 for none. In any case the page contains the
+        Number of rows of X that the page contains as examples; 0 for none. The page always contains the
         medians of columns, counts of values and levels, and predicted and actual targets of up to 1,000 rows.
     random_state : int or None
         Seed for drawing rows and examples.
     members : list of models, optional
-        Those of `inspection.bootstrap`: the page then shows bands around the effects of columns.
+        Members from `inspection.bootstrap`: the page then shows bands around the effects of columns.
 
     Returns
     -------
@@ -138,7 +138,7 @@ def html_report(
 
 
 def _require_pairs(X: Any, X_train: Any, known: dict[str, tuple[Any, Any]]) -> None:
-    """Refuse an exposure or an offset of some rows only, unless a source has done without it."""
+    """Refuse an exposure or an offset for only some of the rows, unless a source has already removed it."""
     for name, (ours, of_train) in known.items():
         if X_train is None and of_train is not None:
             raise ValueError(f"{name}_train needs X_train and y_train, which are missing: give them all.")
@@ -186,7 +186,7 @@ def page_of(
 
 
 def _bands(n_members: int) -> str:
-    """Return what bands are, and what they are not."""
+    """Return a text that says what bands are, and what they are not."""
     if not n_members:
         return ""
     return (
@@ -204,7 +204,7 @@ def _read(name: str) -> str:
 
 
 def _data(findings: Findings) -> str:
-    """Return what the program in the page reads, as JSON that may stand in a script element."""
+    """Return the data for the script in the page, as JSON that is safe in a script element."""
     shares = [
         {
             "columns": of_output.columns[:MOST_INPUTS],
@@ -235,7 +235,7 @@ def _lead(findings: Findings) -> str:
 
 
 def _made(findings: Findings, data_name: str | None, today: date) -> str:
-    """Return when the page was made, from which rows, and by which version."""
+    """Return a text that says when the page was made, from which rows, and by which version."""
     rows = count(findings.n_given, "row") + (f" of {escape(data_name)}" if data_name else "")
     if findings.n_measured < findings.n_given:
         rows += f", {findings.n_measured:,} of them shown"

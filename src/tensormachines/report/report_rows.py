@@ -1,4 +1,4 @@
-"""The rows of a report, wherever they are: a sample that the page shows, and errors on all of them."""
+"""The rows of a report, wherever they are: a sample that the page shows, and errors on all rows."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from .measures import ABSENT_OR_PRESENT, class_codes
 from .summed_errors import SummedErrors
 
 FEWEST_ROWS = 10
-MOST_ROWS = 20_000  # that the page is about
-MOST_TRAINING_ROWS = 100_000  # of a source or a Dask collection, that baselines are fitted to
+MOST_ROWS = 20_000  # in the page
+MOST_TRAINING_ROWS = 100_000  # from a source or a Dask collection, to fit baselines to
 ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
 class ReportRows:
-    """Rows with their targets, their weights or None, their ``numbers`` among the ``n_rows`` that were given,
-    the columns that are true and false, and the errors of the model on all rows, None if no others were
-    given.
+    """Rows with their targets, their weights or None, their indices ``numbers`` among the ``n_rows`` given,
+    the boolean columns, and the errors of the model on all rows (None if these are all rows).
     """
 
     rows: Any
@@ -63,7 +62,7 @@ def targets_and_weights(
 
 
 def rows_of_report(model: Any, X: Any, y: Any, most: int, seed: int, sample_weight: Any = None) -> ReportRows:
-    """Draw the rows of the page, and measure errors on all rows if there are others."""
+    """Draw the rows of the page, and measure errors on all rows if there are more."""
     described = describe(model)
     measure = MeasureChunk(fitted_alone(model))
     if is_in_memory(X):
@@ -100,7 +99,7 @@ def training_rows(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Repo
 
 @dataclass(frozen=True)
 class MeasureChunk:
-    """Measures the errors of a model on checked rows."""
+    """Measure the errors of a model on checked rows."""
 
     model: Any
 
@@ -128,7 +127,7 @@ def _flat(described: Description, y: np.ndarray) -> np.ndarray:
 def _checked(
     model: Any, described: Description, X: Any, y: Any, sample_weight: Any, name: str
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return X as a matrix, y as `checked_targets`, and weights, if there are some."""
+    """Return X as a matrix, y as `checked_targets`, and weights, if there are any."""
     rows = check_rows(model, X)
     if y is None:
         raise ValueError(f"{name} is needed: only a source of blocks brings its own targets.")
@@ -142,9 +141,7 @@ def _checked(
 
 
 def checked_targets(described: Description, y: Any, name: str) -> np.ndarray:
-    """Return y as labels that the model knows or as finite numbers, with an axis of targets if there are
-    several.
-    """
+    """Return y as known labels or as finite numbers, with an axis of targets if there are several."""
     if described.classes is not None:
         labels = column_or_1d(y)
         class_codes(labels, described.classes)

@@ -1,9 +1,9 @@
-"""Errors of a model on any number of rows, as sums over chunks of them, in bounded memory.
+"""Errors of a model on any number of rows, as sums over chunks, in bounded memory.
 
-The measures are those of `measures`, which are functions of means over rows. Up to 20,000 rows are kept, and
-resampled as in memory. With more, the means and their covariances are enough. What needs all rows at once is
-taken from a histogram of 65,536 bins (`BinnedSums`): the area under the ROC curve from that of the scores,
-and the errors of a constant, known at the end only, from that of the targets."""
+The measures are those of `measures`, which are functions of means over rows. Up to 20,000 rows are kept and
+resampled as in memory. With more rows, the means and their covariances are enough. Measures that need all
+rows at once come from histograms of 65,536 bins (`BinnedSums`): the area under the ROC curve from a histogram
+of the scores, and the errors of a constant, known only at the end, from a histogram of the targets."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ MODEL, CONSTANT = "model", "constant"
 class JointMoments:
     """Moments of some quantities of a row, over rows with weights.
 
-    ``mean`` is that of rows of this total ``weight``. Its variance is a sum with the squares of weights:
-    their total is ``squares``, the mean with them is ``center``, and ``scatter`` has the sums of products
-    of distances from it."""
+    ``mean`` is the mean over rows of total ``weight``. The variance of this mean is a sum with squared
+    weights: ``squares`` is their total, ``center`` the mean with squared weights, and ``scatter`` holds the
+    sums of products of deviations from ``center``."""
 
     weight: float
     mean: np.ndarray
@@ -75,10 +75,10 @@ class JointMoments:
         return JointMoments(self.weight, mean, self.squares, center, matrix @ self.scatter @ matrix.T)
 
     def drawn(self) -> np.ndarray:
-        """Return the means, and draws of them from their normal distribution, (quantities, 1 + draws)."""
+        """Return the means, and draws from their normal distribution, (quantities, 1 + draws)."""
         distance = self.center - self.mean
         about_mean = self.scatter + self.squares * np.outer(distance, distance)
-        deviation = np.sqrt(np.diag(about_mean))  # in units of which no quantity is lost in rounding
+        deviation = np.sqrt(np.diag(about_mean))  # units in which rounding loses no quantity
         units = np.where(deviation > 0, deviation, 1.0)
         covariance = about_mean / units / units[:, None] / self.weight**2
         return (with_draws(self.mean / units, covariance) * units).T
@@ -91,9 +91,9 @@ class JointMoments:
 class NumberErrors:
     """Errors of predictions of one target.
 
-    ``moments`` are those of y - center, its square, the squared and the absolute error, and of what the
-    loss of the model measures, which must be ``defined`` for all y. ``explained`` has the losses of
-    the mean, too. Values of y are in ``bins``, with their weight and weighted sum."""
+    ``moments`` are the moments of y - center, its square, the squared and the absolute error, and the measure
+    of the model's loss, which must be ``defined`` for all y. ``explained`` also has the losses of the mean.
+    ``bins`` hold the weight and the weighted sum of the values of y."""
 
     loss: Loss
     defined: bool
@@ -127,7 +127,7 @@ class NumberErrors:
         )
 
     def _about(self, center: float) -> JointMoments:
-        """Return the moments with y in distances from another center."""
+        """Return the moments with y relative to another center."""
         size, distance = len(self.moments.mean), self.center - center
         matrix, shift = np.eye(size), np.zeros(size)
         matrix[1, 0], shift[:2] = 2 * distance, (distance, distance**2)
@@ -165,8 +165,8 @@ class NumberErrors:
 
 
 def own_measures(loss: Loss) -> tuple[str, ...]:
-    """Return what is measured for a loss next to R2 and errors: its mean, and the share of y that is not
-    above a quantile.
+    """Return the names of the measures of a loss besides R2 and errors: its mean, and the share of y that is
+    not above a quantile.
     """
     if loss.log_link:
         return ("deviance",)
@@ -174,7 +174,7 @@ def own_measures(loss: Loss) -> tuple[str, ...]:
 
 
 def own_values(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return the numbers of the rows whose means are these measures, (rows, measures)."""
+    """Return the numbers whose means over rows are the `own_measures`, (rows, measures)."""
     if not (names := own_measures(loss)):
         return np.zeros((len(y), 0))
     losses = row_losses(loss, y[:, None], (np.log(predicted) if loss.log_link else predicted)[:, None])
@@ -193,8 +193,9 @@ def _only(name: str, value: float) -> Measure:
 class ClassErrors:
     """Errors of probabilities.
 
-    ``moments`` are those of being right, and of the log loss; ``weights`` are those of each class. Of two
-    classes, the weights of both, and their squares, are in ``bins`` of the probability of the second."""
+    ``moments`` are the moments of the accuracy and of the log loss; ``weights`` are the weights of each
+    class. For two classes, ``bins`` of the probability of the second class hold the weights of both classes,
+    and their squares."""
 
     moments: JointMoments
     weights: np.ndarray
@@ -239,7 +240,7 @@ def area_under_curve(bins: BinnedSums) -> tuple[float, float]:
         return np.nan, 0.0
     negative, positive = (bins.sums[:, :2] / totals).T
     of_negative, of_positive = (bins.sums[:, 2:] / totals**2).T
-    # The shares of the other class that are on the right side.
+    # The shares of the other class that are ranked correctly.
     below, above = (np.cumsum(share) - share / 2 for share in (negative, positive))
     area = float(positive @ below)
     spread = of_positive @ (below - area) ** 2 + of_negative @ (1 - above - area) ** 2
@@ -251,8 +252,8 @@ def area_under_curve(bins: BinnedSums) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class SummedErrors:
-    """The errors of a model on rows: those of each target, and a sample of targets, predictions and weights,
-    which are None if all rows count the same."""
+    """The errors of a model on rows: the errors of each target, and a sample of targets, predictions and
+    weights (None if all rows count the same)."""
 
     sample: RowSample
     of_targets: tuple[NumberErrors | ClassErrors, ...]
@@ -261,7 +262,7 @@ class SummedErrors:
     def of(
         cls, model: Any, y: np.ndarray, predicted: np.ndarray, first: int, weight: np.ndarray | None = None
     ) -> SummedErrors:
-        """Measure predictions, or probabilities, of rows before which there are ``first`` others."""
+        """Measure predictions or probabilities of rows that come after ``first`` other rows."""
         weights = np.ones(len(y)) if weight is None else weight
         each = (
             NumberErrors.of(kind, actual, found, weights)
@@ -289,7 +290,7 @@ class SummedErrors:
 def measures_in_memory(
     model: Any, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None = None
 ) -> list[dict[str, list[Measure]]]:
-    """Return the same of rows in memory."""
+    """Return the measures of `SummedErrors.measures` for rows in memory."""
     return [
         _number_measures(kind, actual, found, weight)
         if isinstance(kind, Loss)
@@ -302,8 +303,8 @@ Target = tuple[np.ndarray | Loss, np.ndarray, np.ndarray]
 
 
 def by_target(model: Any, y: np.ndarray, predicted: np.ndarray) -> list[Target]:
-    """Return for each target, or level of a quantile, its classes or its loss, its y (rows,), and its
-    predictions or probabilities."""
+    """Return for each target or quantile level its classes or its loss, its y (rows,), and its predictions or
+    probabilities."""
     if not hasattr(model, "classes_"):
         predictions = predicted.reshape(len(y), -1)
         columns = np.broadcast_to(y.reshape(len(y), -1), predictions.shape)
@@ -334,7 +335,7 @@ def _class_measures(
 def _number_measures(
     loss: Loss, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray | None
 ) -> dict[str, list[Measure]]:
-    y = y.astype(np.float64)  # counts in a file may be whole numbers
+    y = y.astype(np.float64)  # counts in a file may be integers
     if loss.level is None:
         constant = np.average(y, weights=weight)
     else:

@@ -1,1 +1,1 @@
-"""Readers of files, one a format."""
+"""Readers of files, one per format."""

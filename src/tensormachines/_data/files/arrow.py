@@ -29,10 +29,10 @@ from .paths import (
 )
 from .source import ColumnSource, Source
 
-ROWS = 20_000  # of a block, unless it is asked for
+ROWS = 20_000  # of a block by default
 INDEX = re.compile(
     r"__index_level_\d+__"
-)  # what pandas calls the names of rows, which pandas does not treat as a column
+)  # pandas' name for the row index, which pandas does not treat as a column
 
 
 def parquet(
@@ -43,33 +43,33 @@ def parquet(
     columns: Sequence[str] | None = None,
     rows: int | None = None,
 ) -> Source:
-    """Blocks from Parquet files; needs pyarrow.
+    """Read blocks from Parquet files; requires pyarrow.
 
-    Columns are found by name, so that their order may differ from file to file. In a folder all files are
-    read, in the order of their names, those of folders within it too, but for names that begin with '.' or
-    '_'; folders named like ``year=2024`` give a column, of whole numbers if the name is, else of text.
+    Columns are found by name, so their order may differ between files. In a folder, all files are read in the
+    order of their names, including files in subfolders, except for names that begin with '.' or '_'. Folders
+    named like ``year=2024`` give a column, of integers if the value is an integer, otherwise of text.
 
-    Numbers and booleans are numbers, and so are durations, in seconds, and times of the day, in hours; text
-    and dictionaries are categories, or, as the target, text. X may also have dates, and missing values;
-    target and weight have neither.
+    Numbers, booleans, durations (in seconds) and times of the day (in hours) are numbers. Text and
+    dictionaries are categories, or text in the target. X may also have dates and missing values; target and
+    weight may have neither.
 
     Parameters
     ----------
     path : path of a file or a folder, glob, or list of paths of files
     target : str or list of str, optional
-        The name of the column that is y, or the names of the columns of a y of two dimensions.
+        Name of the column to use as y, or names of the columns of a two-dimensional y.
     weight : str, optional
-        The name of the column of weights.
+        Name of the column of weights.
     columns : list of str, optional
-        The columns of X, in this order; None for all that are neither target nor weight.
+        Columns of X, in this order; None for all columns that are neither target nor weight.
     rows : int, optional
-        Rows in a block; None for about 32 MB of numbers, and at least 1024 rows.
+        Number of rows per block; None for about 32 MB of numbers, and at least 1024 rows.
 
     Returns
     -------
     Source
         The X of a block is a matrix if all columns are numbers, otherwise a frame. The matrix is float32 if
-        all columns are, in all files, else float64.
+        all columns in all files are float32, else float64.
     """
     import_pyarrow()
     folder = os.fspath(path) if isinstance(path, str | os.PathLike) and os.path.isdir(path) else None
@@ -86,10 +86,10 @@ def arrow(
     columns: Sequence[str] | None = None,
     rows: int | None = None,
 ) -> Source:
-    """Blocks from a `pyarrow.dataset.Dataset` or a `pyarrow.Table`; needs pyarrow.
+    """Read blocks from a `pyarrow.dataset.Dataset` or a `pyarrow.Table`; requires pyarrow.
 
-    The types of the columns are those of the dataset's schema. See `parquet` for the other parameters. Rows
-    of a dataset with a filter are counted over the whole dataset.
+    The columns have the types of the dataset's schema. See `parquet` for the other parameters. For a dataset
+    with a filter, row numbers count over the whole dataset.
 
     Returns
     -------
@@ -138,9 +138,9 @@ def _arrow_source(
 
 
 class ArrowFile:
-    """A part of a data set by columns; ``types`` has the Arrow type of each column.
+    """A part of a data set, read by columns; ``types`` holds the Arrow type of each column.
 
-    ``batches(columns, rows)`` reads record batches of these columns, of at most about so many rows."""
+    ``batches(columns, rows)`` reads record batches of these columns, of at most about ``rows`` rows."""
 
     rereadable = True
 
@@ -157,8 +157,8 @@ class ArrowFile:
         rows = rows or ROWS
         before = 0
         with _readable(self.label):
-            for batch in self._batches(list(names), -(-rows // 8)):  # small: the reader holds several
-                batch.validate(full=True)  # offsets of a damaged IPC file lead out of memory
+            for batch in self._batches(list(names), -(-rows // 8)):  # small, because the reader holds several
+                batch.validate(full=True)  # offsets of a damaged IPC file may point outside memory
                 for start in range(0, batch.num_rows, rows):
                     piece = batch.slice(start, rows)
                     cells = {name: ArrowCells(f"column {name!r}", piece.column(name)) for name in names}
@@ -173,7 +173,7 @@ def open_arrow(path: str) -> ArrowFile:
 
 
 def open_parquet(path: str, constants: tuple[tuple[str, int | str], ...] = ()) -> ArrowFile:
-    """Open a Parquet file with columns that the names of its folders give, one value each."""
+    """Open a Parquet file, with columns of one value each from the names of its folders."""
     pyarrow = import_pyarrow()
     with _readable(path), _open_parquet(path) as file:
         schema = file.schema_arrow
@@ -187,7 +187,7 @@ def _readable(label: str) -> AbstractContextManager[None]:
 
 
 def _open_parquet(path: str) -> Any:
-    # A dataset, or a file without this small buffer, would hold a whole row group in memory: it may be the
+    # A dataset, or a file without this small buffer, would hold a whole row group in memory, which may be the
     # whole file.
     return import_pyarrow("pyarrow.parquet").ParquetFile(path, buffer_size=2**16, pre_buffer=False)
 
@@ -204,8 +204,8 @@ def _parquet_batches(
 
 
 def _open_ipc(path: str) -> Any:
-    # A batch may be the whole file. Of a map, unless it is compressed, only what is used gets into memory;
-    # to tell the reader which fields to include would copy all of it.
+    # A batch may be the whole file. A memory map, unless compressed, brings only what is used into memory;
+    # telling the reader which fields to include would copy all of it.
     pyarrow = import_pyarrow()
     return pyarrow.ipc.open_file(pyarrow.memory_map(path))
 
@@ -229,7 +229,7 @@ def _fragment_batches(fragment: Any, schema: Any, columns: list[str], rows: int)
 
 
 def _dataset_batches(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    """Read a whole dataset. Its filter would read damaged batches before anybody can validate them."""
+    """Read a whole dataset. Its filter reads damaged batches before they can be validated."""
     if isinstance(getattr(dataset, "format", None), import_pyarrow("pyarrow.dataset").IpcFileFormat):
         for path in dataset.files:
             with _readable(path):
@@ -247,7 +247,7 @@ def _files_of(dataset: Any) -> list[ArrowFile]:
     whole = ArrowFile("the dataset", dataset.schema, partial(_dataset_batches, dataset))
     try:
         fragments = list(dataset.get_fragments())
-    except ValueError:  # it has a filter, which the fragments would not have
+    except ValueError:  # it has a filter, which its fragments would lack
         return [whole]
     if not fragments:
         raise FileNotFoundError("The dataset has no files.")
@@ -273,7 +273,7 @@ def _constants(name: str, folder: str) -> tuple[tuple[str, int | str], ...]:
 
 
 def _check_schema(file: ArrowFile, chosen: Chosen, first: ArrowFile, *, others_allowed: bool) -> None:
-    """Refuse a file whose columns are not those of the first one, or cannot be used."""
+    """Refuse a file whose columns differ from those of the first file, or cannot be used."""
     check_present(file.label, file.names, chosen.all)
     used = set(chosen.all)
     others = [name for name in file.names if name not in used]
@@ -298,8 +298,8 @@ def _check_schema(file: ArrowFile, chosen: Chosen, first: ArrowFile, *, others_a
 
 
 class ArrowCells:
-    """A column of a batch, of which the file says what it holds: dates; numbers, as are booleans, durations
-    and times of the day; all else, and any dictionary, is levels. Messages call it ``label``.
+    """A column of a batch whose kind the file declares: dates; numbers, including booleans, durations and
+    times of the day; everything else, and any dictionary, is levels. ``label`` is its name in messages.
     """
 
     def __init__(self, label: str, array: Any):
@@ -313,7 +313,7 @@ class ArrowCells:
         self._holds_numbers = _use(_value_type(array.type)) == "number"
 
     def numbers(self, booleans: bool = True) -> np.ndarray:
-        """Return numbers in their own type; in float64, NaN where missing, if some are."""
+        """Return numbers in their own type, or in float64 with NaN if some are missing."""
         pyarrow = import_pyarrow()
         array = self.array.dictionary_decode() if self._is_dictionary else self.array
         if not self._holds_numbers:
@@ -331,14 +331,14 @@ class ArrowCells:
         return values
 
     def dates(self) -> np.ndarray:
-        """Return dates, NaT where missing, on the wall clock of their time zone if they have one."""
+        """Return dates, NaT where missing, in the wall-clock time of their time zone if they have one."""
         if self.declared != "date":
             texts = ["" if text is None else text for text in self._as_text(self.array).to_pylist()]
             return TextCells(texts).dates()
         return dates_of_arrow(self.array)
 
     def levels(self, known: Container[str] = ()) -> Levels:
-        """Return levels named by the text in the file; what is missing is null, and nothing else."""
+        """Return levels named by the text in the file; only null is missing."""
         if self.declared == "number" and not import_pyarrow().types.is_integer(self.array.type):
             return number_levels(self.numbers())
         plain = self.array if self._holds_numbers or self._is_dictionary else self._as_text(self.array)
@@ -364,7 +364,7 @@ class ArrowCells:
     def _as_text(self, values: Any) -> Any:
         pyarrow = import_pyarrow()
         try:
-            if pyarrow.types.is_duration(values.type):  # whose text would be a number without its unit
+            if pyarrow.types.is_duration(values.type):  # its text would be a number without its unit
                 raise pyarrow.ArrowTypeError
             return values.cast(pyarrow.string())
         except pyarrow.ArrowException:

@@ -1,7 +1,7 @@
-"""One column of a block of a file, and the two ways to read it: as numbers, or as levels.
+"""One column of a block of a file, and the ways to read it: as numbers, dates or levels.
 
-Text is looked at once for each distinct cell where possible; what must be done for every cell is done by
-`map` over functions written in C, so that a million rows take seconds."""
+If possible, text is examined once per distinct cell. Work for every cell is done by `map` over functions
+written in C, so that a million rows take seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..frame import Levels
 from .checks import Where
 from .notation import Notation, decide
 
-# What pandas takes for missing, and "?".
+# What pandas treats as missing, and "?".
 # fmt: off
 MISSING = frozenset((
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "?",
@@ -29,7 +29,7 @@ NUMBERS_AND_BOOLEANS = {**NUMBERS, **BOOLEANS}
 
 
 class WrongCellError(ValueError):
-    """A cell of a block that is not what is needed, a number or a date, and its row in the block."""
+    """A cell of a block that is not a number or date as required, and its row in the block."""
 
     def __init__(self, row: int, found: str, needed: str = "number"):
         super().__init__(f"{found}, where a {needed} is needed")
@@ -39,7 +39,7 @@ class WrongCellError(ValueError):
 class Cells(Protocol):
     """A column of a block; see `TextCells`.
 
-    ``declared`` is "number", "boolean", "date" or "category" where the file itself says so, else None.
+    ``declared`` is "number", "boolean", "date" or "category" if the file itself says so, else None.
     ``ordered`` says that the order of the levels means something.
     """
 
@@ -57,7 +57,7 @@ class Cells(Protocol):
 
 @dataclass(frozen=True)
 class CellBlock:
-    """Rows of a file: the cells of the columns that were asked for, by name, and where they stand."""
+    """Rows of a file: the cells of the requested columns, by name, and their location."""
 
     cells: Mapping[str, Cells]
     where: Where
@@ -67,8 +67,8 @@ class CellBlock:
 class ColumnFile(Protocol):
     """A file with named columns.
 
-    ``label`` is what messages call it; ``rereadable`` whether `blocks` can be called more than once. ``rows``
-    is the number of rows of a block, None for a number that suits the format.
+    ``label`` is the name of the file in messages; ``rereadable`` tells whether `blocks` can be called more
+    than once. ``rows`` is the number of rows of a block, None for a number that suits the format.
     """
 
     label: str
@@ -80,7 +80,7 @@ class ColumnFile(Protocol):
 
 @runtime_checkable
 class HasNotations(ColumnFile, Protocol):
-    """A text file, in which numbers may be written in other notations than Python's."""
+    """A text file, in which numbers may be written in notations other than Python's."""
 
     @property
     def notations(self) -> dict[str, Notation]: ...
@@ -90,7 +90,7 @@ class HasNotations(ColumnFile, Protocol):
 
 
 class _Codes(dict[str, int]):
-    """Number every text that is asked for, in order of appearance."""
+    """Number every requested text, in order of appearance."""
 
     def __missing__(self, text: str) -> int:
         code = self[text] = len(self)
@@ -99,16 +99,16 @@ class _Codes(dict[str, int]):
 
 @dataclass
 class Spelling:
-    """How the numbers of a column of a text file are written; None is as Python writes them.
+    """How the numbers of a column of a text file are written; None means as in Python.
 
-    It is ``decided`` by the first block that holds a number."""
+    The first block that holds a number decides it (``decided``)."""
 
     notation: Notation | None = None
     decided: bool = False
 
 
 class TextCells:
-    """Cells of a text file, which does not declare what they hold."""
+    """Cells of a text file, which does not declare their kinds."""
 
     declared: str | None = None
     ordered = False
@@ -122,7 +122,7 @@ class TextCells:
     ):
         self.texts = texts
         self.decimal = decimal
-        self.underscores = underscores  # False if the caller knows that no cell has one; saves a search
+        self.underscores = underscores  # False if the caller knows that no cell has any, which saves a search
         self.spelling = Spelling(decided=True) if spelling is None else spelling
 
     def numbers(self, booleans: bool = True) -> np.ndarray:
@@ -172,7 +172,7 @@ class TextCells:
     def _with_points(self) -> Sequence[str]:
         if self.decimal == ".":
             return self.texts
-        # A point has no meaning then: 1.234,5 is neither 1.234 nor 12345.
+        # A point then has no meaning: 1.234,5 is neither 1.234 nor 12345.
         for row, text in enumerate(self.texts):
             if "." in text and text.strip() not in MISSING:
                 raise self._not_a_number(row)
@@ -201,9 +201,9 @@ class TextCells:
         return dates
 
     def levels(self, known: Container[str] = ()) -> Levels:
-        """Return levels named as the cells without white space around them.
+        """Return levels named after the cells, without surrounding white space.
 
-        Names that are ``known`` are taken as they are: " x", "?" and "NA" may be levels.
+        Names that are ``known`` are kept unchanged: " x", "?" and "NA" may be levels.
         """
         codes = _Codes()
         numbers = np.fromiter(map(codes.__getitem__, self.texts), np.intp, len(self.texts))

@@ -1,4 +1,4 @@
-"""Checks of blocks of rows, whose errors say where something is wrong."""
+"""Checks of blocks of rows, with errors that say where something is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scipy import sparse
 from ..._model.rows import Rows
 from ..frame import column_label, is_missing
 
-Label: TypeAlias = Callable[[int], str]  # from the number of a column to its name in messages
+Label: TypeAlias = Callable[[int], str]  # from the index of a column to its name in messages
 
 BLOCK_BYTES = 32 * 2**20
 LEAST_ROWS = 1024
@@ -22,7 +22,7 @@ LEAST_ROWS = 1024
 
 @dataclass(frozen=True)
 class Where:
-    """Where rows come from: a file, or what stands in for one, and the number of the first row.
+    """Where rows come from: a file or its equivalent, and the number of the first row.
 
     ``kept`` are the positions of the rows of a block that were kept, None for all.
     """
@@ -46,12 +46,12 @@ class Where:
 
 
 def labels(names: Sequence[str] | None, what: str, *, single: bool = False) -> Label:
-    """Return what messages call each column; ``single`` is for an array that has no columns."""
+    """Return the name of each column in messages; ``single`` is for an array that has no columns."""
     return lambda j: what if single and names is None else column_label(names, j, what)
 
 
 def block_rows(rows: int | None, n_columns: int) -> int:
-    """Return the rows of a block: as asked, or about 32 MB in float64."""
+    """Return the number of rows of a block: as given, or about 32 MB in float64."""
     return check_rows(rows) or max(LEAST_ROWS, BLOCK_BYTES // (8 * n_columns))
 
 
@@ -74,7 +74,7 @@ def check_dtype(dtype: Any) -> np.dtype:
 
 
 def float_type(dtypes: Iterable[Any]) -> np.dtype:
-    """Return float32 if all types are, else float64."""
+    """Return float32 if all types are float32, else float64."""
     return np.dtype(
         np.float32 if all(np.dtype(dtype).newbyteorder("=") == np.float32 for dtype in dtypes) else np.float64
     )
@@ -102,7 +102,7 @@ def _position(values: Rows, entry: int) -> tuple[int, int]:
 
 
 def as_numbers(values: np.ndarray, where: Where, label: Label) -> np.ndarray:
-    """Return an array of Python objects as numbers, and one of numbers unchanged; refuse anything else."""
+    """Return an array of objects as numbers, and an array of numbers unchanged; refuse anything else."""
     if values.dtype.kind in "biuf":
         return values
     if values.dtype.kind not in "OUS":
@@ -155,7 +155,7 @@ def _from_objects(target: np.ndarray, where: Where, label: Label) -> np.ndarray:
 
 
 def as_weight(weight: Any, where: Where, label: Label) -> np.ndarray:
-    """Return weights as float64; refuse what is not finite, or negative."""
+    """Return weights as float64; refuse weights that are negative or not finite."""
     values = np.asarray(weight)
     if values.ndim != 1:
         raise ValueError(f"{where.name}: weight must have 1 dimension, got the shape {values.shape}.")

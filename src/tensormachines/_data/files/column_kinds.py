@@ -1,4 +1,4 @@
-"""What the columns of a file hold, seen from their cells: numbers, booleans, dates, or categories."""
+"""The kinds of the columns of a file, inferred from their cells: numbers, booleans, dates or categories."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from .cells import BOOLEANS, CellBlock, Cells, WrongCellError
 
 
 class ColumnKind:
-    """What one column holds, as far as it has been read: numbers until a cell is not a number, then dates if
+    """The kind of one column, as far as it has been read: numbers until a cell is not a number, then dates if
     there was no number, and then text.
 
-    ``fixed`` says that the user or the file has declared the kind: any other cell is an error. ``changed``
-    says that earlier blocks were read as something else. True, false and dates are text if it holds
-    ``labels``.
+    ``fixed``: the user or the file has declared the kind, and any other cell is an error. ``changed``:
+    earlier blocks were read as another kind. In a column of ``labels``, true, false and dates are text.
     """
 
     def __init__(self, name: str, kind: str | None, labels: bool):
         self.name = name
         self.kind = kind or "number"
         self.wished = self.fixed = kind is not None
-        self.guessed = kind is None  # neither wished nor declared by the file
+        self.guessed = kind is None  # neither given by the user nor declared by the file
         self.labels = labels
         self.seen: str | None = None  # "number", "boolean" or "date", once a cell was not missing
         self.begun = self.changed = False
@@ -53,7 +52,7 @@ class ColumnKind:
         return dates
 
     def _numbers(self, cells: Cells) -> np.ndarray:
-        """Return numbers, or booleans as 1 and 0; a column of both is neither."""
+        """Return numbers, or booleans as 1 and 0; a column with both is neither."""
         if self.fixed:
             return cells.numbers(booleans=not self.labels)
         try:
@@ -74,9 +73,8 @@ class ColumnKind:
 class ColumnKinds:
     """The kinds of the columns of one or more files that are read a block at a time.
 
-    ``forced`` has "number", "date" or "category" for columns of which that is known. In the columns
-    ``labels`` of text files true, false and dates are text. ``settled`` says that all cells have been seen,
-    or need not be."""
+    ``forced`` holds "number", "date" or "category" for columns of known kind. In the columns ``labels`` of
+    text files, true, false and dates are text. ``settled``: all cells have been seen, or need not be."""
 
     def __init__(self, names: Sequence[str], forced: Mapping[str, str], labels: Container[str] = ()):
         self.columns = {name: ColumnKind(name, forced.get(name), name in labels) for name in names}
@@ -87,11 +85,11 @@ class ColumnKinds:
 
     @property
     def changed(self) -> list[str]:
-        """The columns of which earlier blocks were read as something else than they hold: read them again."""
+        """Return the columns whose earlier blocks were read as the wrong kind and must be read again."""
         return [name for name, column in self.columns.items() if column.changed]
 
     def settle(self) -> None:
-        """Stay with the kinds as they are: all cells have been seen."""
+        """Fix the current kinds, because all cells have been seen."""
         self.settled = True
         for column in self.columns.values():
             column.fixed, column.changed = True, False
@@ -100,7 +98,7 @@ class ColumnKinds:
 def forced_kinds(
     numbers: Sequence[str], categories: Sequence[str], weight: str | None, words: str = "number and category"
 ) -> dict[str, str]:
-    """Return the kinds that users give; ``words`` is what messages call the two lists."""
+    """Return the kinds that users give; ``words`` are the names of the two lists in messages."""
     for names in (numbers, categories):
         if isinstance(names, str):
             raise ValueError(f"{words} must be lists of names, got the text {names!r}.")
@@ -122,9 +120,9 @@ def wrong_cell(block: CellBlock, name: str, error: WrongCellError) -> ValueError
 
 
 def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[CellBlock], Frame]:
-    """Return what reads the columns that a model was fitted to by their kinds then: numbers if None.
+    """Return a function that reads the columns of a fitted model by their kinds in the fit; numbers if None.
 
-    ``names`` is what the file calls them."""
+    ``names`` are the names of these columns in the file."""
     fitted = [Column()] * len(names) if columns is None else columns.columns
     known = [(name, each, frozenset(each.levels or ())) for name, each in zip(names, fitted, strict=True)]
 
@@ -137,7 +135,7 @@ def known_reader(names: Sequence[str], columns: Columns | None) -> Callable[[Cel
 
 
 def _are_booleans(cells: Cells, column: RawColumn) -> bool:
-    """Tell whether the numbers of a column are true and false in the file: by the first that is there."""
+    """Tell whether the numbers of a column are booleans in the file, by the first non-missing cell."""
     if isinstance(column, Levels) or cells.declared is not None:
         return cells.declared == "boolean"
     present = ~np.isnan(column)
@@ -146,7 +144,7 @@ def _are_booleans(cells: Cells, column: RawColumn) -> bool:
 
 def _read_fitted(block: CellBlock, name: str, column: Column, known: frozenset[str]) -> RawColumn:
     raw = read_column(block, name, column.kind, known)
-    # As in a data frame, where the whole column is seen: here its beginning has to do.
+    # As in a data frame, but there the whole column is seen; here its beginning must suffice.
     if isinstance(raw, Levels) and block.where.first == 1 and all(map(is_number, raw.names)):
         column.refuse_numbers(raw, f"{block.where.rows(block.n_rows)}, column {name!r}")
     return raw
@@ -164,8 +162,8 @@ def read_column(block: CellBlock, name: str, kind: str, known: frozenset[str] = 
 
 
 def _as_known(levels: Levels, known: frozenset[str]) -> Levels:
-    """Spell levels as the model does: numbers and booleans have one spelling there, 3 or True, and in a file
-    perhaps another, 3.0 or TRUE.
+    """Spell levels as the model does: it has one spelling for numbers and booleans, 3 or True; a file may
+    have another, 3.0 or TRUE.
     """
     booleans = {BOOLEANS[name]: name for name in known if name in BOOLEANS}
 

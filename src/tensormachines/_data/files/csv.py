@@ -1,6 +1,7 @@
 """Delimited text, gzipped or not, with quotes over several lines.
 
-It is read nearly as pandas reads it: names and cells are stripped, "?" is missing, infinity is text."""
+Reading follows pandas, with these differences: names and cells are stripped, "?" is missing, infinity is
+text."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ from .paths import Path, check_present, choose_columns, find_files, open_binary,
 from .source import ColumnSource, Source
 
 DELIMITERS = ",;\t|"
-CELLS_AT_ONCE, FEWEST_LINES = 1 << 18, 64  # size of a block of text: cells, but at least this many lines
-CHARACTERS_AT_ONCE = 16 * 2**20  # where cells are long, a block ends after so many
-LONGEST_CELL = 2**31 - 1  # characters, the most that the standard parser takes on every system
+CELLS_AT_ONCE, FEWEST_LINES = 1 << 18, 64  # size of a block of text: cells, and minimum number of lines
+CHARACTERS_AT_ONCE = 16 * 2**20  # if cells are long, a block ends after this many
+LONGEST_CELL = 2**31 - 1  # characters, the maximum of the standard parser on every system
 BINARY = {b"PAR1": "parquet", b"ARROW1": "arrow"}  # how other files begin
 
 
@@ -45,49 +46,50 @@ def csv(
     rows: int | None = None,
     dtype: Any = np.float64,
 ) -> Source:
-    """Blocks from CSV files, gzipped or not, each with the same header line.
+    """Read blocks from CSV files, gzipped or not, all with the same header line.
 
-    A column holds numbers if all its cells in all files are numbers, or all are true or false; dates if all
-    are written as 2024-05-31 or 2024-05-31 13:45:00; otherwise it is a category, or, as the target, text.
-    Empty cells, "?", and what pandas takes for missing ("NA", "NaN", "null", ...) are missing values, which X
-    may have, but neither target nor weight. Blank lines are skipped. Columns that are not asked for may hold
-    anything. Numbers may have thousands separators, and all numbers of a column the same currency or per cent
-    sign (7.5 % is 7.5), if the first rows leave no doubt about it. A model remembers how they were written in
-    its fit, and expects the same in files that it predicts.
+    A column holds numbers if all its cells in all files are numbers, or all are true or false. It holds dates
+    if all cells are written like 2024-05-31 or 2024-05-31 13:45:00. Otherwise it is a category, or text in
+    the target. Empty cells, "?", and what pandas treats as missing ("NA", "NaN", "null", ...) are missing
+    values; X may have them, but target and weight may not. Blank lines are skipped. Columns that are not
+    requested may hold anything. Numbers may have thousands separators, and all numbers of a column may have
+    the same currency or per cent sign (7.5 % is 7.5), if the first rows leave no doubt about it. A model
+    remembers this notation, and expects the same in files that it predicts.
 
-    Before the first block of an iteration all files are read once, to learn what the columns hold, unless
-    ``number`` and ``category`` name them all, or it is known already. A fit learns it in its first pass, and
-    makes that pass once more where a column of numbers or dates turns out to hold text in a later block.
+    Before the first block of an iteration, all files are read once to learn the kinds of the columns, unless
+    ``number`` and ``category`` name all columns, or the kinds are already known. A fit learns the kinds in
+    its first pass, and repeats this pass if a column of numbers or dates turns out to hold text in a later
+    block.
 
     Parameters
     ----------
     path : path, glob or list of paths
     target : str or list of str, optional
-        The name of the column that is y, or the names of the columns of a y of two dimensions.
+        Name of the column to use as y, or names of the columns of a two-dimensional y.
     weight : str, optional
-        The name of the column of weights.
+        Name of the column of weights.
     columns : list of str, optional
-        The columns of X, in this order; None for all that are neither target nor weight.
+        Columns of X, in this order; None for all columns that are neither target nor weight.
     number, category : list of str, optional
-        Columns that hold numbers, where any other cell is an error; and columns that are categories even if
-        they look like numbers.
+        Columns that must hold numbers, where any other cell is an error; and columns that are categories even
+        if they look like numbers.
     delimiter : str, optional
-        One character; None for the one of , ; tab | which the header has most of.
+        One character; None for the most frequent one of , ; tab | in the header.
     decimal : "." or ","
-        What decimals begin with.
+        Decimal separator.
     encoding : str, optional
-        The encoding of the text; None for the one that the first bytes mark, UTF-8, or, with a warning, for
-        Windows-1252 or Latin-1 if a file is not UTF-8.
+        Encoding of the text. None uses the byte order mark or UTF-8; if a file is not UTF-8, it uses
+        Windows-1252 or Latin-1, with a warning.
     rows : int, optional
-        Rows in a block; None for about 32 MB of numbers, and at least 1024 rows.
+        Number of rows per block; None for about 32 MB of numbers, and at least 1024 rows.
     dtype : float32 or float64
-        The type of the numbers of X.
+        Type of the numbers of X.
 
     Returns
     -------
     Source
         The X of a block is a matrix if all columns are numbers, otherwise a frame. Its y is int64 if all its
-        numbers are whole.
+        numbers are integers.
 
     Examples
     --------
@@ -116,7 +118,7 @@ def csv(
     chosen = choose_columns(first.label, first.names, target, weight, columns)
     forced = forced_kinds(number, category, weight)
     check_present(first.label, first.names, list(forced))
-    # True and false are classes by their names, but 1 and 0 where they are one of several labels of a row.
+    # True and false are class names in a single target, but 1 and 0 in multilabel targets.
     labels = chosen.targets if len(chosen.targets) == 1 else ()
     kinds = ColumnKinds(chosen.all, forced, labels)
     return ColumnSource(
@@ -127,8 +129,8 @@ def csv(
 class CsvFile:
     """A file with a header line, or standard input ("-").
 
-    Standard input and named pipes can be read once only. ``notations`` are those of the columns of
-    numbers; None to decide them by the first rows.
+    Standard input and named pipes can be read only once. ``notations`` are the notations of numeric columns;
+    None to decide them by the first rows.
     """
 
     def __init__(
@@ -162,7 +164,7 @@ class CsvFile:
 
     @property
     def notations(self) -> dict[str, Notation]:
-        """The notations of columns of numbers that have one, as far as they were read."""
+        """Return the notations of numeric columns that have one, as far as they have been read."""
         found = {name: spelling.notation for name, spelling in self._spellings.items()}
         return {name: notation for name, notation in found.items() if notation is not None}
 
@@ -192,7 +194,7 @@ class CsvFile:
                 before += n_rows
 
     def _split(self, lines: list[str], places: list[int]) -> list[list[str]] | None:
-        """Return the cells of some columns; None where there are quotes, or anything else that is not plain.
+        """Return the cells of some columns; None if there are quotes or anything else that is not plain.
 
         This takes half the time of the standard parser."""
         width = len(self.names)
@@ -206,7 +208,8 @@ class CsvFile:
         return [cells[place::width] for place in places]
 
     def _parsed(self, lines: list[str], text: TextIO, places: list[int], before: int) -> list[list[str]]:
-        """Do the same by the rules of CSV: the last row may end in a later line, and no more is read."""
+        """Do the same as `_split` by the rules of CSV: the last row may end in a later line; no more is
+        read."""
         rows: list[list[str]] = []
         reader = standard.reader(chain(lines, text), delimiter=self._delimiter, strict=True)
         try:
@@ -225,7 +228,7 @@ class CsvFile:
         return [[row[place] for row in rows] for place in places]
 
     def _regular(self, rows: list[list[str]], before: int) -> list[list[str]]:
-        """Leave out blank lines; refuse a row with another number of fields than the header."""
+        """Leave out blank lines; refuse a row whose number of fields differs from the header."""
         width = len(self.names)
         rows = [row for row in rows if row and not (width > 1 and _is_blank(row))]
         for number, row in enumerate(rows):
@@ -268,7 +271,7 @@ class CsvFile:
         return text
 
     def _header(self, first: str, text: TextIO) -> list[str]:
-        """Return the first row after blank lines; ``first`` is its first line, where that has been read."""
+        """Return the first row after blank lines; ``first`` is its first line, if it has been read."""
         rows = standard.reader(chain([first] if first else [], text), delimiter=self._delimiter, strict=True)
         try:
             with _cells_of_any_length():
@@ -279,7 +282,7 @@ class CsvFile:
             ) from error
 
     def _named(self, header: list[str]) -> list[str]:
-        # Columns without a name are called as pandas calls them.
+        # Columns without a name get the names that pandas gives them.
         names = [name.strip() or f"Unnamed: {place}" for place, name in enumerate(header)]
         if not names or not any(name.strip() for name in header):
             raise ValueError(f"{self.label} is empty: the first line must name the columns.")
@@ -297,7 +300,7 @@ class CsvFile:
         try:
             with readable(self.label):
                 yield
-        except UnicodeError as error:  # UTF-16 without its mark is not a decoding error
+        except UnicodeError as error:  # UTF-16 without its mark raises no decoding error
             raise ValueError(
                 f"{self.label}{self._undecodable_line()} is not text in {self._encoding_in_words()}: say its "
                 f"encoding, or save it as UTF-8 ({getattr(error, 'reason', error)})."
@@ -307,7 +310,7 @@ class CsvFile:
         return "UTF-8" if self._encoding == UTF8 else str(self._encoding)
 
     def _undecodable_line(self) -> str:
-        """Look for the first line that is not UTF-8: text is decoded ahead of the lines."""
+        """Find the first line that is not UTF-8, because text is decoded ahead of the lines."""
         if not self.rereadable or self._encoding != UTF8:
             return ""
         with open_binary(self._path) as file:
@@ -321,7 +324,7 @@ class CsvFile:
 
 @contextmanager
 def _cells_of_any_length() -> Iterator[None]:
-    """Lift the limit of the standard parser, 131,072 characters, which belongs to the whole process."""
+    """Lift the limit of the standard parser, 131,072 characters, which applies to the whole process."""
     before = standard.field_size_limit(LONGEST_CELL)
     try:
         yield
@@ -345,6 +348,6 @@ def _is_blank(row: list[str]) -> bool:
 
 
 def _sniffed(header: str) -> str:
-    """Return the delimiter that the header has most of, outside of quotes."""
+    """Return the most frequent delimiter in the header, outside quotes."""
     bare = "".join(header.split('"')[::2])
     return max(DELIMITERS, key=bare.count)

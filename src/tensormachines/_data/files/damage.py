@@ -1,4 +1,4 @@
-"""What NumPy and zipfile raise where a file is damaged: its header may be any text, and its sizes any."""
+"""Errors that NumPy and zipfile raise for a damaged file: its header and its sizes may be anything."""
 
 import struct
 import zipfile

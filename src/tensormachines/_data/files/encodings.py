@@ -1,4 +1,4 @@
-"""The encoding of a text file, told from its bytes where the user does not say it."""
+"""The encoding of a text file, detected from its bytes if the user does not give it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 
 from .paths import open_binary
 
-# How files begin that say what they are; UTF-32 before UTF-16, whose mark is the beginning of its own.
+# Byte order marks; UTF-32 comes before UTF-16, because its mark begins with that of UTF-16.
 MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -15,10 +15,10 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-UTF8 = "utf-8-sig"  # with a mark or without
+UTF8 = "utf-8-sig"  # with or without a mark
 BYTES_TO_JUDGE, PIECE = 64 * 2**20, 2**20
 CP1252_LACKS = {0x81, 0x8D, 0x8F, 0x90, 0x9D}
-CONTROL = {*range(32)} - set(b"\t\n\r\f\x1a")  # bytes that text does not have
+CONTROL = {*range(32)} - set(b"\t\n\r\f\x1a")  # bytes that do not occur in text
 WORDS = {"cp1252": "Windows-1252 (Western European)", "latin-1": "Latin-1 (Western European)"}
 
 
@@ -26,7 +26,7 @@ def check_encoding(encoding: str) -> str:
     """Return the name of an encoding of text that Python knows, or refuse it."""
     try:
         name = codecs.lookup(encoding).name
-        "".encode(name)  # codecs such as base64 are no encodings of text
+        "".encode(name)  # codecs such as base64 are not encodings of text
     except LookupError:
         raise ValueError(
             'encoding must be the name of an encoding of text, such as "utf-8", "utf-16", "latin-1" or '
@@ -36,8 +36,8 @@ def check_encoding(encoding: str) -> str:
 
 
 def detect_encoding(path: str, label: str) -> str:
-    """Return the encoding of a file that can be read again: what its mark says, or UTF-8 if its first 64 MB
-    are that, or not text at all. Otherwise it is taken for Western European text, and a warning says so."""
+    """Return the encoding of a file that can be read again: that of its mark, or UTF-8 if its first 64 MB are
+    UTF-8 or not text at all. Otherwise assume Western European text, with a warning."""
     found = UTF8
     with open_binary(path) as file:
         piece = file.read(PIECE)
@@ -49,7 +49,7 @@ def detect_encoding(path: str, label: str) -> str:
             if found == UTF8 and not _decodes(decoder, piece):
                 found = "cp1252"
             if found != UTF8 and CONTROL & set(piece):
-                return UTF8  # and an error: this is no text
+                return UTF8  # which then raises an error: this is not text
             if found == "cp1252" and CP1252_LACKS & set(piece):
                 found = "latin-1"
             piece = file.read(PIECE)

@@ -1,4 +1,4 @@
-"""One block of rows in memory, an item of an iterable or a partition of a Dask collection, as a chunk."""
+"""A block of rows in memory (an item of an iterable or a partition of a Dask collection) as a chunk."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from .checks import (
 )
 from .source import Chunk
 
-Kinds = Mapping[int, str]  # "category" or "date" by the number of the column; others are numbers
+Kinds = Mapping[int, str]  # "category" or "date" by column index; others are numbers
 
 
 def item_chunk(rows: Rows | Frame, y: Any, weight: Any, where: Where) -> Chunk:
-    """Return rows of `item_rows` with their targets and weights, which are checked."""
+    """Return rows of `item_rows` with their checked targets and weights."""
     target = None if y is None else as_target(y, where, labels(None, "y", single=np.ndim(y) == 1))
     weights = None if weight is None else as_weight(weight, where, labels(None, "weight", single=True))
     for what, values in (("y", target), ("weight", weights)):
@@ -39,9 +39,9 @@ def item_chunk(rows: Rows | Frame, y: Any, weight: Any, where: Where) -> Chunk:
 
 
 def item_rows(X: Any, kinds: Kinds, where: Where, dtype: np.dtype | None = None) -> Rows | Frame:
-    """Return a Frame where some column is a category or holds dates, otherwise a matrix.
+    """Return a Frame if some column is a category or holds dates, otherwise a matrix.
 
-    A matrix has the type ``dtype``; without it float32 if that is the type of all columns, else float64."""
+    A matrix has the type ``dtype``; by default float32 if all columns are float32, else float64."""
     if sparse.issparse(X):
         return _sparse_rows(X, where, dtype)
     if not is_frame(X):
@@ -58,7 +58,7 @@ def item_rows(X: Any, kinds: Kinds, where: Where, dtype: np.dtype | None = None)
 
 
 def kinds_of(rows: Rows | Frame) -> dict[int, str]:
-    """Return the kinds of columns that are not numbers, of rows of `item_rows`."""
+    """Return the kinds of non-numeric columns in rows of `item_rows`."""
     columns = rows.columns if isinstance(rows, Frame) else ()
     raw = {j: column for j, column in enumerate(columns) if is_raw_column(column)}
     return {j: "date" if is_dates(column) else "category" for j, column in raw.items()}
@@ -79,7 +79,7 @@ def _of_frame(frame: Frame, kinds: Kinds, where: Where, dtype: np.dtype | None) 
 
 
 def _of_kind(column: RawColumn, kind: str | None) -> RawColumn:
-    """Return numbers of a category as levels, and levels of missing values alone as numbers or dates."""
+    """Return numbers of a category as levels, and levels that are all missing as numbers or dates."""
     if kind == "category" and not is_dates(column):
         return number_levels(column) if isinstance(column, np.ndarray) else column
     if isinstance(column, Levels) and not column.names:

@@ -17,16 +17,16 @@ NO_COLUMNS = frozenset[int]()
 
 
 def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
-    """Blocks from anything that can be iterated over more than once.
+    """Read blocks from anything that can be iterated over more than once.
 
     Parameters
     ----------
     items : iterable, or function without arguments that returns one
         Each item is a block: X, or a tuple (X, y) or (X, y, weight), where y and weight may be None, or a
-        `Chunk`. X is an array, a sparse matrix or array, a DataFrame of pandas or polars, or a pyarrow table,
-        of shape (rows, n_columns); all items have the same columns. Frames may have categories, dates and
-        missing values. Blocks are float32 if the first is, else float64. An iterator is refused, since it can
-        be iterated over only once.
+        `Chunk`. X is an array, a sparse matrix or array, a pandas or polars DataFrame, or a pyarrow table, of
+        shape (rows, n_columns); all items have the same columns. Frames may have categories, dates and
+        missing values. Blocks are float32 if the first one is, else float64. An iterator is refused, because
+        it can be iterated over only once.
 
     Returns
     -------
@@ -47,8 +47,8 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
 
 
 class _IterableSource(Source):
-    """``categories`` are the columns that hold text in some item, as far as is known; ``names`` are those of
-    the columns that a model needs, None for any. Chunks ``tell_booleans`` if a fitted model reads them.
+    """``categories`` are the columns known to hold text in some item; ``names`` are the names of the columns
+    that a model needs, None for any. Chunks ``tell_booleans`` if a fitted model reads them.
     """
 
     tell_booleans = False

@@ -1,12 +1,12 @@
 """Numbers as people write them in tables: 1,234.50, $ 12, 7.5 %.
 
-How a column writes them is decided once, from its first rows, and only where nothing else can be meant:
+The notation of a column is decided once, from its first rows, and only if it is unambiguous:
 
 - all numbers have the same currency sign, or all have a per cent sign; 7.5 % is the number 7.5;
 - thousands are separated the same way throughout, in groups of three digits. A comma, or with decimal commas
   a point, might begin decimals: some number must have two of them, or decimals as well, or a currency sign;
-  or some must have none, next to ten different ones that have one, as rounded decimals rarely have three
-  digits each."""
+  or some number must have none, beside ten distinct numbers that have one, because rounded decimals rarely
+  have three digits each."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ AS_TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2019":
 
 @dataclass(frozen=True)
 class Notation:
-    """How the numbers of a column are written: what separates thousands, and the sign that all have.
+    """The notation of the numbers of a column: the thousands separator, and the sign that all numbers have.
 
-    Both are "" where there is none."""
+    Each is "" if there is none."""
 
     separator: str = ""
     sign: str = ""
@@ -49,7 +49,7 @@ class Notation:
         return " and ".join(filter(None, (sign, groups)))
 
     def plain(self, text: str, decimal: str) -> str | None:
-        """Return a number as float reads it; None if ``text`` is no number in this notation.
+        """Return a number in the form that `float` reads; None if ``text`` is not a number in this notation.
 
         A currency sign may be left out, but not a per cent sign: 0.075 might mean the same as 7.5 %."""
         parts = _parts(text, decimal)
@@ -61,8 +61,8 @@ class Notation:
 
 
 def decide(texts: Iterable[str], decimal: str) -> Notation | None:
-    """Return the notation of the numbers of a column, given without missing cells; None if they have none in
-    common, or if it is not certain."""
+    """Return the notation of the numbers of a column, given without missing cells; None if they have no
+    common notation, or if it is uncertain."""
     found = []
     for text in texts:
         parts = _parts(text, decimal)
@@ -85,8 +85,8 @@ def decide(texts: Iterable[str], decimal: str) -> Notation | None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """A number as it is written: ``certain`` if its separator cannot begin decimals, ``long`` if it has more
-    than three digits before them."""
+    """A number as written: ``certain`` if its separator cannot begin decimals, ``long`` if it has more than
+    three digits before the decimals."""
 
     number: str
     separator: str

@@ -29,24 +29,24 @@ Array: TypeAlias = Path | Sequence[Path] | np.ndarray
 
 
 def npy(X: Array, y: Array | None = None, weight: Array | None = None, *, rows: int | None = None) -> Source:
-    """Blocks from .npy files.
+    """Read blocks from .npy files.
 
-    Each argument is a file, a glob, or a list of files whose rows follow each other (those of y need not be
-    cut where those of X are); or an array in memory; or a memory map, which is read from its file. A map that
-    does not write to its file (mode "c") is read as an array in memory, since its values may be its own.
+    Each argument is a file, a glob, or a list of files to concatenate (files of y need not be divided like
+    files of X); or an array in memory; or a memory map, which is read from its file. A map that does not
+    write to its file (mode "c") is read as an array in memory, because its values may differ from the file.
 
-    Files are read by seeking and reading, not through mapped pages, so that memory holds no more than a
-    block. An array in Fortran order is read a column at a time, which is slower.
+    Files are read by seeking and reading, not through mapped pages, so that memory holds at most one block.
+    An array in Fortran order is read a column at a time, which is slower.
 
     Parameters
     ----------
     X : path, list of paths, memmap or ndarray, of shape (rows, n_columns)
-        Numbers or booleans. Blocks are float32 if all of X is, else float64.
+        Numbers or booleans. Blocks are float32 if all of X is float32, else float64.
     y : likewise, of shape (rows,) or (rows, targets), optional
         Numbers, booleans or text.
     weight : likewise, of shape (rows,), optional
     rows : int, optional
-        Rows in a block; None for about 32 MB of them, and at least 1024.
+        Number of rows per block; None for about 32 MB, and at least 1024 rows.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def _label(what: str, values: np.ndarray) -> Label:
 
 
 def _across(pieces: list[_Piece], start: int, stop: int) -> Iterator[tuple[Where, np.ndarray]]:
-    """Yield the rows from ``start`` to ``stop`` of all pieces after each other, a part for each piece."""
+    """Yield the rows from ``start`` to ``stop`` of the concatenated pieces, a part for each piece."""
     before = 0
     for piece in pieces:
         first, last = max(start - before, 0), min(stop - before, piece.shape[0])
@@ -211,7 +211,7 @@ def _header(name: str) -> _Stored:
 
 
 def _mapped(array: np.ndarray, what: str) -> _Piece:
-    """Return a memory map as its part of the file, and any other array unchanged."""
+    """Return a memory map as a part of its file, and any other array unchanged."""
     root = _root(array)
     if root is None or root.filename is None or root.mode == "c":
         return _Held(f"the array {what}", array)
@@ -226,8 +226,8 @@ def _mapped(array: np.ndarray, what: str) -> _Piece:
 
 
 def _root(array: np.ndarray) -> np.memmap | None:
-    """Return the map of a whole file that a map is a view of, which alone knows its offset; None for an array
-    in memory.
+    """Return the map of the whole file of which a map is a view, because only that map knows its offset; None
+    for an array in memory.
     """
     while isinstance(array.base, np.memmap):
         array = array.base

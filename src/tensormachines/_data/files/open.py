@@ -18,9 +18,9 @@ def open_columns(
     encoding: str | None = None,
     notations: Mapping[str, Notation] | None = None,
 ) -> ColumnFile:
-    """Open a CSV, Parquet or Arrow file, or all that a glob matches; "-" is CSV from standard input.
+    """Open a CSV, Parquet or Arrow file, or all files that match a glob; "-" is CSV from standard input.
 
-    ``notations`` of numbers are those that CSV is known to have; None to decide them by its first rows."""
+    ``notations`` are the known notations of numbers in CSV; None to decide them by the first rows."""
 
     def opened(name: str) -> ColumnFile:
         if suffix(name) in PARQUET_SUFFIXES:
@@ -34,7 +34,7 @@ def open_columns(
 
 
 def each_file(file: ColumnFile) -> list[ColumnFile]:
-    """Return the files that one stands for: itself, or several."""
+    """Return the files that ``file`` stands for: itself, or several."""
     return file.files if isinstance(file, SeveralFiles) else [file]
 
 
@@ -54,7 +54,7 @@ class SeveralFiles:
 
     @property
     def notations(self) -> dict[str, Notation]:
-        """The notations of numbers in the first file that has some, by column."""
+        """Return the notations of numbers, by column, in the first file that has any."""
         found: dict[str, Notation] = {}
         for file in reversed(self.files):
             found |= getattr(file, "notations", {})

@@ -1,4 +1,4 @@
-"""Which files a name stands for, of what kind they are, how to open them, and which columns to read."""
+"""Files that a name stands for: their kinds, how to open them, and which columns to read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def find_files(path: Path | Sequence[Path]) -> list[str]:
 
 
 def require_file(name: str) -> None:
-    """Refuse a path where there is no file."""
+    """Refuse a path without a file."""
     if not os.path.exists(name):
         remote = " For remote files give blocks.arrow a pyarrow.dataset.Dataset." if "://" in name else ""
         raise FileNotFoundError(f"There is no file {name}.{remote}")
@@ -62,7 +62,7 @@ def require_file(name: str) -> None:
 def files_below(folder: str) -> list[str]:
     """Return all files in a folder and its folders, sorted.
 
-    Names that begin with '.' or '_' are left out: so Spark and Arrow mark what is not data."""
+    Names that begin with '.' or '_' are left out: Spark and Arrow use them for files that are not data."""
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if each[0] not in "._"]
@@ -77,7 +77,7 @@ def files_in_words(files: Sequence[str]) -> str:
 
 
 def suffix(path: Path) -> str:
-    """Return the suffix in lower case, of the name without .gz."""
+    """Return the suffix, in lower case, of the name without .gz."""
     return pathlib.Path(os.fspath(path).lower().removesuffix(".gz")).suffix
 
 
@@ -104,7 +104,7 @@ def open_binary(path: str) -> Any:
 
 @contextmanager
 def readable(label: str, *broken: type[Exception]) -> Iterator[None]:
-    """Turn the errors of a damaged file, and those of its format, into a ValueError that names it."""
+    """Turn the errors of a damaged file, and those of its format, into a ValueError that names the file."""
     try:
         yield
     except FileNotFoundError as error:
@@ -128,7 +128,7 @@ def import_pyarrow(module: str = "pyarrow") -> Any:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Names of columns, by what they are for; ``single`` if the target was one name, so that y is flat.
+    """Names of columns, by their use; ``single`` if the target was one name, so that y is flat.
 
     ``known`` are the columns of an "exposure" and an "offset"."""
 
@@ -157,8 +157,8 @@ def choose_columns(
     weight: str | None,
     columns: Sequence[str] | None,
 ) -> Chosen:
-    """Say what each column of a file is for: unless ``columns`` are named, all that are neither target nor
-    weight are features.
+    """Determine the use of each column of a file: unless ``columns`` are given, all columns that are neither
+    target nor weight are features.
     """
     check_unique(names, where)
     if isinstance(columns, str):
@@ -187,9 +187,9 @@ def check_present(where: str, names: Sequence[str], wanted: Sequence[str]) -> No
 def find_fitted(
     where: str, names: Sequence[str], fitted: Sequence[str], delimiter: str = "delimiter"
 ) -> list[str]:
-    """Return what a file calls the columns that a model was ``fitted`` to, or refuse the file.
+    """Return the names in a file of the columns that a model was ``fitted`` to, or refuse the file.
 
-    Names of text files are stripped, unlike those of pandas."""
+    Names in text files are stripped, unlike in pandas."""
     present, known = set(names), set(fitted)
     found = []
     for name in fitted:
@@ -202,7 +202,7 @@ def find_fitted(
 
 
 def instead(name: str, names: Sequence[str], delimiter: str = "delimiter") -> str:
-    """Return how an error on a column that is not there goes on: the nearest name, and all names."""
+    """Return the end of an error about a missing column: the nearest name, and all names."""
     by_lower_case = {each.lower(): each for each in names}
     close = get_close_matches(name.lower(), by_lower_case, n=1)
     nearest = f"; did you mean {by_lower_case[close[0]]!r}?" if close else "."

@@ -36,23 +36,22 @@ NONE = frozenset[str]()
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Rows as a source gives them, with target and weight; possibly the caller's own arrays: to be read, not
-    written.
+    """Rows from a source, with target and weight; read-only, because they may be the caller's own arrays.
 
     Attributes
     ----------
     X : ndarray in C order or csr_array, float32 or float64, of shape (rows, n_columns); or a Frame
-        A frame where some column is a category, or holds dates.
+        A frame if some column is a category or holds dates.
     y : ndarray of shape (rows,) or (rows, targets), or None
         Numbers or text.
     weight : ndarray of shape (rows,), float64, or None
         Finite and not negative.
     where : Where
-        Where the rows are from, for messages; ``place`` says it in words.
+        Where the rows come from, for messages; ``place`` says it in words.
     first : int
         The number of rows before these in a fit.
     booleans : frozenset of int
-        The columns that were true and false where X comes from, as far as that is known.
+        Columns that are boolean in the origin of X, as far as known.
     """
 
     X: Any
@@ -72,21 +71,20 @@ class ReadAgainError(Exception):
 
 
 class Source:
-    """Blocks of rows that can be iterated over again and again; made by the functions of
-    `tensormachines.blocks`.
+    """Blocks of rows that can be iterated over repeatedly; made by the functions of `tensormachines.blocks`.
 
-    The blocks of an iteration have one form: as many columns, dense, sparse or a frame, one float type,
-    targets and weights in all or in none. A block has at least one row. It never has rows of two files, so
-    that its place is one file and a range of rows.
+    All blocks of an iteration have the same form: the same number of columns, all dense, all sparse or all
+    frames, one float type, and targets and weights in all blocks or in none. A block has at least one row. It
+    never has rows of two files, so that its place is one file and a range of rows.
 
     Attributes
     ----------
     feature_names : list of str, or None
-        The names of the columns of X, where they have names; for `iterable` known with the first block.
+        Names of the columns of X, if they have names; for `iterable` known with the first block.
     n_columns : int or None
-        The number of columns of X; None where only the first block will tell.
+        Number of columns of X; None if it is known only with the first block.
     target_name : str, list of str, or None
-        The name of the column that is y, or the names of several, where they have names.
+        Name of the column that is y, or names of several columns, if they have names.
     """
 
     feature_names: list[str] | None = None
@@ -97,18 +95,18 @@ class Source:
         return self._formed(self._chunks())
 
     def first_pass(self) -> Iterator[Chunk]:
-        """Iterate, and learn on the way what the columns hold.
+        """Iterate over the blocks, and learn the kinds of the columns along the way.
 
-        Raises ReadAgainError if a column turns out to be a category after it was given as numbers."""
+        Raise ReadAgainError if a column turns out to be a category after it was returned as numbers."""
         return iter(self)
 
     def encoded(
         self, columns: Columns | None, missing: bool, classes: frozenset[str] | None = None
     ) -> Iterator[Chunk]:
-        """Iterate over matrices as a fitted model reads them: of its ``columns``, or of numbers if None.
+        """Iterate over matrices for a fitted model: of its ``columns``, or of numbers if None.
 
-        ``missing`` says whether X may have missing values. Targets and weights need not be read without
-        ``classes``: their names if they are text, and none if the model predicts numbers."""
+        ``missing`` says whether X may have missing values. ``classes`` are the class names if they are text,
+        and empty if the model predicts numbers; without ``classes``, targets and weights need not be read."""
         for chunk in self:
             if columns is not None:
                 yield replace(chunk, X=columns.encode(read_frame(chunk.X, columns.kinds)))
@@ -117,13 +115,13 @@ class Source:
                 yield chunk
 
     def for_model(self, names: Sequence[str]) -> Source:
-        """Return the source as a model reads it that was fitted to columns of these names.
+        """Return the source for a model that was fitted to columns with these names.
 
-        Columns of X are chosen by name where that is possible; otherwise other names are refused."""
+        Columns of X are chosen by name if possible; otherwise other names are refused."""
         return self
 
     def notations(self) -> dict[str, str]:
-        """Return how the numbers of columns are written, where that is not plain, as far as they are read."""
+        """Return the notations of numeric columns that are not plain, as far as they have been read."""
         return {}
 
     def in_notations(self, notations: Mapping[str, str]) -> Source:
@@ -131,7 +129,7 @@ class Source:
         return self
 
     def guessed(self) -> Collection[str]:
-        """Return the columns that neither the user nor the file says anything about."""
+        """Return the columns whose kind neither the user nor the file declares."""
         return ()
 
     def __repr__(self) -> str:
@@ -151,7 +149,7 @@ class Source:
             raise ValueError(f"{self!r}: there are no rows.")
 
     def _chunks(self) -> Iterator[Chunk]:
-        """Read blocks from the beginning, each checked by itself."""
+        """Read blocks from the beginning, each checked separately."""
         raise NotImplementedError
 
     def _description(self) -> str:
@@ -159,10 +157,10 @@ class Source:
 
 
 class ColumnSource(Source):
-    """Blocks of files that are read by columns, whose ``kinds`` may be unknown until all have been read once.
+    """Blocks of files that are read by columns; their ``kinds`` may be unknown until all have been read once.
 
-    A block has ``rows`` rows, but for the last one of a file. The numbers of X are of type ``dtype``, and
-    those of the target of ``target_type``, if given."""
+    A block has ``rows`` rows, except for the last one of a file. The numbers of X have the type ``dtype``,
+    and those of the target have the type ``target_type``, if given."""
 
     def __init__(
         self,
@@ -249,7 +247,7 @@ class ColumnSource(Source):
 
     def _chunks_while_learning(self) -> Iterator[Chunk]:
         for where, frame in self._frames(self._chosen.all, self.kinds.read):
-            if not self.kinds.changed:  # otherwise the rest is read for its kinds alone
+            if not self.kinds.changed:  # otherwise the rest is read only for its kinds
                 yield self._chunk(frame, where)
         changed = self.kinds.changed
         self.kinds.settle()
@@ -259,7 +257,7 @@ class ColumnSource(Source):
     def _frames(
         self, names: Sequence[str], read: Callable[[CellBlock], Frame]
     ) -> Iterator[tuple[Where, Frame]]:
-        """Read the files, whose own blocks may be smaller, in blocks of ``rows`` rows."""
+        """Read the files in blocks of ``rows`` rows; the files' own blocks may be smaller."""
         for file in self._files:
             where, held, count = Where(file.label), list[Frame](), 0
             for block in file.blocks(names, self._rows):
@@ -285,7 +283,7 @@ class ColumnSource(Source):
     def _beside(
         self, columns: Sequence[RawColumn], where: Where
     ) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return targets and weights, None where there are none, of the columns that follow those of X."""
+        """Return targets and weights (None if there are none) from the columns that follow those of X."""
         names = self._chosen
         pairs = zip(names.targets, columns, strict=False)
         targets = [_without_missing(column, name, where) for name, column in pairs]
@@ -296,7 +294,7 @@ class ColumnSource(Source):
         return y, as_weight(weight, where, labels([names.weight], "weight"))
 
     def _typed(self, column: RawColumn, j: int, where: Where) -> RawColumn:
-        """Return numbers of X in float32 if that was asked for; refuse those that are infinite there."""
+        """Return numbers of X in float32 if requested; refuse numbers that overflow."""
         if isinstance(column, Levels) or self._dtype == np.float64 or column.dtype != np.float64:
             return column
         with np.errstate(over="ignore"):
@@ -328,7 +326,7 @@ class ColumnSource(Source):
 
 
 def _without_missing(column: RawColumn, name: str, where: Where) -> np.ndarray:
-    """Return a target or weight as an array of numbers or of text, all of which must be there."""
+    """Return a target or weight as an array of numbers or text; refuse missing values."""
     missing = column.codes < 0 if isinstance(column, Levels) else np.isnan(column)
     if missing.any():
         raise ValueError(f"{where.cell(int(np.argmax(missing)), f'column {name!r}')}: a missing value.")
@@ -336,7 +334,7 @@ def _without_missing(column: RawColumn, name: str, where: Where) -> np.ndarray:
 
 
 def require_numbers(chunk: Chunk, names: Sequence[str] | None, missing: bool, hint: str = "") -> None:
-    """Refuse categories and dates, and missing values too unless ``missing``."""
+    """Refuse categories and dates, and also missing values unless ``missing``."""
     columns = chunk.X.columns if isinstance(chunk.X, Frame) else ()
     for j, column in enumerate(columns):
         if is_dates(column):

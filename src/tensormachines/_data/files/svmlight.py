@@ -1,4 +1,4 @@
-"""LIBSVM (svmlight) text: a number y and entries ``index:value`` in each line."""
+"""LIBSVM (svmlight) text: each line has a number y and entries ``index:value``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .checks import Where, as_target, check_dtype, check_finite, check_rows, lab
 from .paths import Path, files_in_words, find_files, open_binary, readable
 from .source import Chunk, Source
 
-TEXT_BYTES = 16 * 2**20  # of text in a block; as numbers they take about as much
+TEXT_BYTES = 16 * 2**20  # of text in a block; its numbers take about as much
 MOST_COLUMNS = 2**63 - 1
 QUERY = re.compile(rb"^(\s*\S+\s+)qid:\S*")
 
@@ -27,24 +27,23 @@ def svmlight(
     rows: int | None = None,
     dtype: Any = np.float64,
 ) -> Source:
-    """Blocks from LIBSVM text, gzipped or not: in each line a number y and entries ``index:value``, the
-    indices growing.
+    """Read blocks from LIBSVM text, gzipped or not: each line has a number y and entries ``index:value`` with
+    increasing indices.
 
-    Unless both ``n_features`` and ``zero_based`` are given, all files are read once more, before the first
-    block, to learn them.
+    Unless both ``n_features`` and ``zero_based`` are given, all files are read once before the first block to
+    learn them.
 
-    Blank lines, what stands behind #, and a ``qid:`` entry are not read, as in scikit-learn's
-    `load_svmlight_file`.
+    Blank lines, text after #, and a ``qid:`` entry are ignored, as in scikit-learn's `load_svmlight_file`.
 
     Parameters
     ----------
     path : path, glob or list of paths
     n_features : int, optional
-        The number of columns of X; None for the largest index in the files.
+        Number of columns of X; None for the largest index in the files.
     zero_based : bool or "auto"
-        Whether the first column has the index 0; "auto" if any index in the files is 0.
+        Whether the first column has the index 0; "auto" means True if any index in the files is 0.
     rows : int, optional
-        Lines in a block; None for about 16 MB of text.
+        Number of lines per block; None for about 16 MB of text.
     dtype : float32 or float64
 
     Returns
@@ -90,7 +89,7 @@ class _SvmlightSource(Source):
                 yield Chunk(X, as_target(y, where, labels(None, "y", single=True)), None, where)
 
     def _scanned(self) -> tuple[int, int]:
-        """Find the number of columns and the index of the first, by the first and last entry of each line."""
+        """Find the number of columns and the first index from the first and last entry of each line."""
         least, most = 1, -1
         for name in self._files:
             for where, lines in _lines(name, self._rows):
@@ -109,7 +108,7 @@ class _SvmlightSource(Source):
 
 
 def _csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_columns: int) -> sparse.csr_array:
-    """Return rows with indices of 32 bits where these suffice: scikit-learn asks for them."""
+    """Return rows with 32-bit indices if possible, because scikit-learn requires them."""
     index = sparse.get_index_dtype(maxval=max(n_columns, len(values)))
     indices, indptr = (each.astype(index, copy=False) for each in (indices, indptr))
     return sparse.csr_array((values, indices, indptr), shape=(len(indptr) - 1, n_columns))
@@ -142,18 +141,18 @@ def _end_indices(line: bytes) -> Iterator[int]:
 def parse(
     lines: list[bytes], where: Where, first_index: int | None = None, n_features: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return y, and the row pointers, indices and values of the entries of rows, none of which is blank.
+    """Return y, and the row pointers, indices and values of the entries of rows; no row may be blank.
 
-    All tokens are converted together, several times as fast as line by line."""
+    All tokens are converted together, which is several times as fast as line by line."""
     if any(map(bytes.__contains__, lines, repeat(b"qid:"))):
         lines = [QUERY.sub(rb"\1", line) for line in lines]
-    if any(map(bytes.__contains__, lines, repeat(b"_"))):  # which Python allows between digits
+    if any(map(bytes.__contains__, lines, repeat(b"_"))):  # Python allows these between digits
         _blame(lines, where, first_index, n_features)
     entries = np.fromiter(map(bytes.count, lines, repeat(b":")), np.int64, len(lines))
     words = np.fromiter(map(len, map(bytes.split, lines)), np.int64, len(lines))
     tokens = b"".join(lines).replace(b":", b" ").split()
     borders = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
-    # Each word but the first has one colon, and something on both sides of it.
+    # Each word except the first has one colon, with something on both sides.
     if (words != 1 + entries).any() or len(tokens) != borders[-1]:
         _blame(lines, where, first_index, n_features)
     is_y = np.zeros(len(tokens), dtype=bool)

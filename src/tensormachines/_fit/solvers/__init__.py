@@ -1,1 +1,1 @@
-"""The solvers, one algorithm a file: they know vectors, nothing else."""
+"""The solvers, one algorithm per file: they know vectors and nothing else."""

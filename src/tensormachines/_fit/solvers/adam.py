@@ -1,8 +1,8 @@
 """Adam over the functions of a sum, with a learning rate that rises, then falls to 0 along a cosine.
 
-Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). The learning rate need not be chosen: the
-steps are small fractions of the params of a model whose rows have a norm of about 1, and the more steps there
-are, the smaller they are.
+Kingma & Ba (2015), with the schedule of Loshchilov & Hutter (2017). The learning rate need not be chosen:
+steps are small fractions of the params of a model whose rows have a norm of about 1, and become smaller if
+there are more of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RATE, USUAL_STEPS, USUAL_REACH = 0.06, 500, 8.0
 WARM_UP = 0.05  # share of the steps in which the learning rate rises
 MOMENTUM, MEMORY = 0.9, 0.99
 SMALLEST = 1e-15  # root mean square of a gradient that counts as 0
-NEGLIGIBLE = 1e-9  # smaller params become 0, before the products of a dying term turn into denormal numbers
+NEGLIGIBLE = 1e-9  # smaller params become 0, before products of a vanishing term become denormal numbers
 DIVERGED = 4.0  # times the lowest objective of an epoch
 RETREATS = 12  # to the start of the last epoch that was finite, each time with half the learning rate
 
@@ -45,13 +45,13 @@ def adam(
 ) -> Solver:
     """Minimise from ``start``, or from a state; an iteration is an epoch. See `protocol`.
 
-    ``reach`` is the mean over rows of the most that a linear form can change when each coefficient changes by
-    at most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once. ``strength``
-    returns how strongly each of the params is penalised in an epoch that begins with them. ``lowest`` is a
-    value that is easily reached: an epoch far above it, and above the start, has diverged, even if it is the
-    first. ``project`` returns the nearest params that are allowed; each epoch ends there. ``epochs_before``
-    led to the start: the learning rate goes on as if all had been in one schedule, because a rate that rises
-    again throws the params far away, and a few epochs do not bring them back.
+    ``reach`` is the mean over rows of the largest change of a linear form when each coefficient changes by at
+    most 1. ``whole_epochs``: whether the objective takes all steps of an epoch at once. ``strength`` returns
+    how strongly each of the params is penalised in an epoch that begins with these params. ``lowest`` is a
+    value that is easily reached: an epoch far above it and above the start has diverged, even the first
+    epoch. ``project`` returns the nearest allowed params; each epoch ends there. ``epochs_before`` led to the
+    start: the learning rate continues as if all epochs were in one schedule, because a rate that rises again
+    throws the params far away, and a few epochs do not bring them back.
     """
     before = epochs_before * n_functions
     steps = before + max_iter * n_functions
@@ -161,7 +161,7 @@ def _step_by_step(epoch: Epoch) -> Generator[Evaluate, Any, tuple[float, float, 
 def adam_step(
     params: np.ndarray, gradient: np.ndarray, mean: np.ndarray, square: np.ndarray, step: int, rate: float
 ) -> None:
-    """Take step number ``step`` (from 1 on) in place. The scale of the gradient does not matter."""
+    """Take step number ``step`` (counted from 1) in place. The scale of the gradient does not matter."""
     _step(params, gradient, mean, square, rate / (1 - MOMENTUM**step), 1 / (1 - MEMORY**step))
 
 
@@ -185,6 +185,6 @@ def _step(
 
 
 def schedule(step: Any, steps: int) -> Any:
-    """Return the share of the learning rate that step number ``step`` of ``steps`` has."""
+    """Return the share of the learning rate for step number ``step`` of ``steps``."""
     done = step / steps
     return np.minimum(1.0, done / WARM_UP) * 0.5 * (1 + np.cos(np.pi * done))

@@ -4,7 +4,7 @@ Nocedal & Wright, Numerical Optimization (2nd ed.): algorithm 7.4 (two-loop recu
 search).
 
 The recursion begins with a multiple of the identity, or of a given inverse curvature, which is recomputed
-every so often.
+from time to time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUFFICIENT_DECREASE = 1e-4
 CURVATURE = 0.9
 LONGEST_SEARCH = 40
 TINY = 1e-300
-FIRST_PERIOD = 10  # iterations before the curvature is computed for the second time; then they double
+FIRST_PERIOD = 10  # iterations before the curvature is recomputed; the period then doubles
 
 Solve = Callable[[np.ndarray], np.ndarray]
 Curvature = Callable[[np.ndarray], Solve | None]
@@ -68,7 +68,7 @@ def lbfgs(
         check(resume, _entries(resume, start, history, max_iter, progress.window))
         here = Point(0.0, resume["params"], resume["value"], resume["gradient"], 0.0)
         for step, change in zip(resume["steps"], resume["changes"], strict=True):
-            _remember(pairs, step.copy(), change.copy())  # some BLAS rounds differently at other alignments
+            _remember(pairs, step.copy(), change.copy())  # some BLAS round differently at other alignments
         iteration, evaluations = resume["iteration"], resume["evaluations"]
         progress.values, stalled = resume["progress"], resume["stalled"]
         inverse.restore(resume)
@@ -144,7 +144,7 @@ def _entries(state: State, start: np.ndarray, history: int, max_iter: int, windo
 
 
 class InverseCurvature:
-    """``solve`` multiplies by the inverse curvature where it was computed last; None is the identity."""
+    """``solve`` multiplies by the inverse curvature that was computed last; None is the identity."""
 
     def __init__(self, curvature: Curvature | None):
         self.curvature = curvature
@@ -198,7 +198,7 @@ def _remember(pairs: deque[Pair], step: np.ndarray, change: np.ndarray) -> None:
 def _direction(
     gradient: np.ndarray, pairs: deque[Pair], solve: Solve | None, blas: list[Any]
 ) -> tuple[np.ndarray, float]:
-    """Minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
+    """Return minus the approximate inverse Hessian times the gradient (two-loop recursion), and its slope."""
     add, dot = blas  # add(x, y, a=a) is y += a x, in place and in one pass
     direction = -gradient
     shares = []
@@ -216,7 +216,7 @@ def _direction(
     for pair, share in zip(pairs, reversed(shares), strict=True):
         add(pair.step, direction, a=share - dot(pair.change, direction) / pair.product)
     slope = float(np.dot(gradient, direction))
-    if not slope < 0:  # rounding errors have spoilt the pairs
+    if not slope < 0:  # rounding errors have spoiled the pairs
         pairs.clear()
         direction = -gradient
         slope = float(np.dot(gradient, direction))
@@ -233,9 +233,9 @@ def line_search(
 ) -> Generator[Evaluate, Any, tuple[Point | None, int]]:
     """Return a point that satisfies the strong Wolfe conditions, and the number of evaluations.
 
-    If there is none, return the lowest one with sufficient decrease, or None. Brackets [low, high] with low
-    the better end (algorithms 3.5 and 3.6 in one loop). A value that is not finite means that the step is too
-    long.
+    If there is none, return the lowest point with sufficient decrease, or None. The search maintains brackets
+    [low, high], where low is the better end (algorithms 3.5 and 3.6 in one loop). A value that is not finite
+    means that the step is too long.
     """
     low = Point(0.0, here.params, here.value, here.gradient, slope)
     high: Point | None = None
@@ -263,7 +263,7 @@ def line_search(
 
 
 def _between(low: Point, high: Point) -> float:
-    """Return the minimum of the cubic through both ends, kept away from them; else the middle."""
+    """Return the minimum of the cubic through both ends, kept away from them, or else the middle."""
     width = high.step - low.step
     middle = low.step + 0.5 * width
     # A polynomial of high degree rises so steeply that a cubic through its wall would only halve the step,

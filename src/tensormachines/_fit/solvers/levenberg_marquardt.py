@@ -1,12 +1,12 @@
 """Levenberg-Marquardt, for sums of squares that almost vanish at the minimum.
 
-There the Gauss-Newton matrix is the curvature itself, and its steps converge faster than any others. The
-matrix may be singular, hence the damping (Nocedal & Wright, Numerical Optimization, 2nd ed., section 10.3).
-The damping is in units of the diagonal, but no unit is far below the largest: where params and their
-curvature go to 0 together, steps in units of that curvature would be far too long.
+For such sums, the Gauss-Newton matrix is the curvature itself, and its steps converge faster than any others.
+The matrix may be singular, hence the damping (Nocedal & Wright, Numerical Optimization, 2nd ed., section
+10.3). The damping is in units of the diagonal, but no unit is far below the largest: if params and their
+curvature go to 0 together, steps in units of this curvature would be far too long.
 
-The matrix costs as much as hundreds of evaluations, solving with it only about ten: so each matrix is used
-with several dampings, and the lowest value wins.
+Computing the matrix costs as much as hundreds of evaluations, but solving with it only as much as about ten.
+So each matrix is used with several dampings, and the lowest value wins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .protocol import Evaluate, Iterate, Outcome, Solution, Solver
 
 EXACT = 1e-18
 MOST_STEPS = 30
-LEAST_FALL = 1e-3  # of the objective in a step
+LEAST_FALL = 1e-3  # relative decrease of the objective in a step
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING, CHANGE_OF_DAMPING = 1e-4, 1e-14, 1e6, 10.0
 LEAST_UNIT = 0.01  # of the largest number on the diagonal
 
@@ -72,9 +72,10 @@ def levenberg_marquardt(before: Solution, matrix: Matrix) -> Solver:
 def _search(
     here: Point, matrix: np.ndarray, damping: float
 ) -> Generator[Evaluate, Any, tuple[Point | None, float, int]]:
-    """Return the lowest point of several dampings (None if none is lower), its damping, and the evaluations.
+    """Return the lowest point of several dampings (None if none is lower), its damping, and evaluations.
 
-    The damping grows until the value falls; if it falls at once, the damping shrinks while it falls further.
+    The damping grows until the value falls; if the value falls at once, the damping shrinks as long as it
+    falls further.
     """
     diagonal = matrix.diagonal()
     units = np.maximum(diagonal, LEAST_UNIT * diagonal.max())

@@ -4,7 +4,7 @@ A solver is a generator that knows vectors and nothing else. It yields
 
     Evaluate(params)     and is sent (value, gradient);
     Evaluate(params, i)  and is sent the value and gradient of the i-th function of a sum;
-    Epoch(...)           and is sent what steps of Adam along all functions of a sum came to;
+    Epoch(...)           and is sent the result of Adam steps along all functions of a sum;
     Iterate(...)         after every iteration, and is sent True if it should stop there;
 
 and returns a Solution. `Iterate.state()` returns the state of the solver. Another solver of the same kind
@@ -53,10 +53,9 @@ class Epoch:
     """A request for one step of Adam along each function of a sum, in ``order``.
 
     ``params``, ``mean`` and ``square`` change in place. Each step has a rate and a correction; ``momentum``
-    and the other constants are those of `solvers.adam`. The steps end where the sum of the values gets above
-    ``limit``, or something is not finite; what they leave then is of no use. Without rates nothing moves.
-    The params of the objective are ``params * units``; ``alpha`` and ``strength``, if given, take the place
-    of its own.
+    and the other constants are those of `solvers.adam`. The steps end when the sum of the values exceeds
+    ``limit``, or when something is not finite; the arrays are then useless. Without rates nothing moves. The
+    params of the objective are ``params * units``; ``alpha`` and ``strength``, if given, replace its own.
 
     The answer is the sum of the values, the largest entry of the last gradient, and the number of steps.
     """
@@ -88,7 +87,7 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Curves:
-    """What each iteration of a solver came to: its value, and the loss on rows held out, if there are any."""
+    """The value after each iteration of a solver, and the loss on held-out rows, if there are any."""
 
     values: list[float] = field(default_factory=list)
     held_out: list[float] = field(default_factory=list)
@@ -99,7 +98,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a solver has ended; ``curves`` are those of its iterations, if something has recorded them."""
+    """The result of a solver; ``curves`` are the curves of its iterations, if they were recorded."""
 
     params: np.ndarray
     value: float
@@ -120,7 +119,7 @@ class Function(Protocol):
 
 
 class Sum(Function, Protocol):
-    """A function that is a sum of functions. Where solvers give strengths, it takes ``strengths=``, too."""
+    """A function that is a sum of functions. If solvers give strengths, it also takes ``strengths=``."""
 
     def partial(self, params: np.ndarray, part: int, likely_next: int | None, /) -> Evaluation: ...
 
@@ -137,7 +136,7 @@ def minimise(
 
     Each call of the objective evaluates one point of every running solver. ``watch(number of the solver,
     iterate)`` sees every iteration and returns True to stop its solver. Unless ``together``, each point is
-    evaluated on its own, so that the result does not depend on the other solvers to the last bit.
+    evaluated separately, so that the result is bit-identical whatever other solvers run.
     """
     solutions: dict[int, Solution] = {}
     waiting: dict[int, Evaluate | Epoch] = {}
@@ -152,7 +151,7 @@ def minimise(
         except StopIteration as end:
             solutions[number] = end.value
 
-    # An overflow gives a value that is not finite, which the solvers look for.
+    # An overflow gives a value that is not finite, which the solvers check.
     with np.errstate(over="ignore", invalid="ignore"):
         for number in range(len(solvers)):
             advance(number, None)
@@ -165,7 +164,7 @@ def minimise(
 
 
 def _next_to_answer(waiting: Mapping[int, Evaluate | Epoch], together: bool) -> list[int]:
-    """Return the numbers of solvers that wait for epochs, or else for the same function."""
+    """Return the indices of the solvers that wait for epochs, or else for the same function."""
     epochs = [number for number, request in waiting.items() if isinstance(request, Epoch)]
     if epochs:
         return epochs
@@ -190,7 +189,7 @@ def _answers(objective: Function | Sum, requests: Sequence[Any]) -> Iterable[Any
 
 
 def in_units(solver: Solver, units: np.ndarray) -> Solver:
-    """Return a solver for params from a solver for params / units."""
+    """Turn a solver for params / units into a solver for params."""
     answer: Any = None
     while True:
         try:
@@ -236,7 +235,7 @@ def best_of(solutions: Sequence[Solution]) -> Solution:
 
 
 class Progress:
-    """Tells whether an objective fell by less than ``tol`` of itself over ``window`` iterations."""
+    """Tell whether an objective fell by less than a share ``tol`` over ``window`` iterations."""
 
     def __init__(self, tol: float, window: int = 10):
         self.tol = tol

@@ -1,9 +1,8 @@
 """The Sum-of-Functions Optimizer (Sohl-Dickstein, Poole & Ganguli, ICML 2014).
 
-The objective is a sum of N functions. Each evaluation asks one of them for its value and gradient, which
-improve a quadratic model of that function; each step goes to the minimum of the sum of all models. Everything
-happens in the subspace spanned by the last positions and gradients of all functions. No parameter needs
-tuning.
+The objective is a sum of N functions. Each evaluation computes the value and gradient of one function, which
+improve a quadratic model of it; each step goes to the minimum of the sum of all models. Everything happens in
+the subspace spanned by the last positions and gradients of all functions. No parameter needs tuning.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .protocol import Evaluate, Iterate, Outcome, Progress, Solution, Solver, St
 from .state import FLAG, VALUE, Number, Numbers, check, like
 from .sum_of_functions import SumOfFunctions
 
-LARGEST_LOSS = 0.5  # of all that was gained, or of the best value
+LARGEST_LOSS = 0.5  # share of the total gain, or of the best value
 
 
 def sfo(
@@ -107,7 +106,7 @@ class Best:
     first: float
 
     def or_better(self, optimiser: SumOfFunctions) -> Best:
-        """Return the better of the two; an estimate counts only if all functions take part in it."""
+        """Return the better of the two; an estimate counts only if it includes all functions."""
         if not (optimiser.models.evaluations.all() and optimiser.value < self.value):
             return self
         return Best(
@@ -115,7 +114,7 @@ class Best:
         )
 
     def lost(self, value: float) -> bool:
-        """Return whether most of the gain is lost again: then the models mislead."""
+        """Tell whether most of the gain is lost again, which means that the models mislead."""
         if not math.isfinite(self.value):
             return False
         return not value <= self.value + LARGEST_LOSS * max(self.first - self.value, abs(self.value))

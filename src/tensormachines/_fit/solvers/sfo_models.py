@@ -1,4 +1,4 @@
-"""Quadratic models of several functions, learnt from their gradients, and the minimum of their sum."""
+"""Quadratic models of several functions, learned from their gradients, and the minimum of their sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .state import VALUE, Array, Entry, like, same
 HISTORY = 10  # pairs that a function remembers
 ROWS_AT_ONCE = 256
 LARGEST_RATIO = 1e8  # of the curvatures of one function
-DEPENDENT = 1e-6  # singular values of unit steps below this share of the largest
+DEPENDENT = 1e-6  # steps are dependent if a singular value is below this share of the largest
 
 
 class Newton(NamedTuple):
@@ -28,15 +28,15 @@ class Newton(NamedTuple):
 
 
 class QuadraticModels:
-    """For each function i a model around the point x_i where it was last evaluated:
+    """For each function i, a model around the point x_i where it was last evaluated:
 
         g_i(x) = value_i + <gradient_i, x - x_i> + 1/2 (x - x_i)' H_i (x - x_i)
         H_i = scale_i I + Q_i' C_i Q_i
 
-    H_i is what BFGS makes of scale_i I and the last HISTORY pairs (step, change of the gradient) of that
-    function: Q_i are orthonormal rows that span the pairs, which are R_i' Q_i. All vectors are coordinates in
-    a space of up to ``capacity`` dimensions, of which the first ``size`` are in use. The sums over the
-    functions are kept up to date, so that no step loops over them:
+    H_i is the BFGS update of scale_i I by the last HISTORY pairs (step, change of the gradient) of this
+    function. Q_i are orthonormal rows that span the pairs, which are R_i' Q_i. All vectors are coordinates in
+    a space of up to ``capacity`` dimensions; the first ``size`` are in use. The sums over the functions are
+    kept up to date, so that no step loops over the functions:
 
         H = diagonal I + curvature,      gradient of the sum at x = linear + H x
     """
@@ -60,11 +60,11 @@ class QuadraticModels:
         self._bound: tuple[Any, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is bound: it cannot leave the process."""
+        """Leave out the bound arrays, which cannot leave the process."""
         return {**vars(self), "_bound": ()}
 
     def entries(self, size: int) -> dict[str, Entry]:
-        """Return what the attributes of models of this size may be, see `state`."""
+        """Return the allowed attributes of models of this size, see `state`."""
         found: dict[str, Entry] = {
             name: like(value) for name, value in vars(self).items() if isinstance(value, np.ndarray)
         }
@@ -96,7 +96,7 @@ class QuadraticModels:
         else:
             limits = shortest, smallest, LARGEST_RATIO
             if not self._compiled.observe(i, self.size, value, position, gradient, scale, *limits):
-                # Pairs that are close to dependent are few.
+                # The pairs are nearly dependent, which is rare.
                 self._fit(i, scale)
                 self._add(i, 1)
         self.diagonal += self.scales[i] - before
@@ -124,7 +124,7 @@ class QuadraticModels:
         self._add(i, 1)
 
     def learn_pair(self, i: int, step: np.ndarray, change: np.ndarray) -> None:
-        """Learn from the change of the gradient along a step from the last position, which stays the last."""
+        """Learn from the change of the gradient along a step from the last position, which does not move."""
         K, before = self.size, self.scales[i]
         if native.extension is None:
             self._add(i, -1)
@@ -134,7 +134,7 @@ class QuadraticModels:
         else:
             last = self.values[i], self.positions[i, :K], self.gradients[i, :K]
             fitted = self._compiled.observe(i, K, *last, before, 0.0, 0.0, LARGEST_RATIO, step, change)
-            self.evaluations[i] -= 1  # which that was not
+            self.evaluations[i] -= 1  # this was not an evaluation
             if not fitted:
                 self._fit(i, before)
                 self._add(i, 1)
@@ -142,7 +142,7 @@ class QuadraticModels:
 
     @property
     def _compiled(self) -> Any:
-        """The compiled functions, which read and change these arrays."""
+        """Return the compiled functions, which read and change these arrays."""
         arrays = (
             self.evaluations,
             self.values,
@@ -251,7 +251,7 @@ class QuadraticModels:
                 return found
             if not np.isfinite(extra):
                 raise FloatingPointError("The curvature is not finite.")
-            # Every H_i is positive definite, but their sum may have lost that by rounding.
+            # Every H_i is positive definite, but by rounding their sum may no longer be.
             if not extra:
                 self.add_up()
             extra = (
@@ -303,7 +303,7 @@ class QuadraticModels:
         self.add_up()
 
     def _follow_rows(self, size: int) -> None:
-        """Rotate the pairs, which had ``size`` coordinates, in less time than Q_i took: they are R_i' Q_i."""
+        """Rotate the pairs, which had ``size`` coordinates, as R_i' Q_i: faster than Q_i itself."""
         self.steps[:, :, self.size : size] = self.changes[:, :, self.size : size] = 0
         for i, n in enumerate(self.n_pairs.tolist()):
             pairs = self.triangles[i, : 2 * n, : 2 * n].T @ self.rows[i, : 2 * n, : self.size]
@@ -343,21 +343,21 @@ def _orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _extreme_curvatures(S: np.ndarray, Y: np.ndarray) -> tuple[float, float]:
     """Return the smallest and the largest singular value of the best D with D S = Y.
 
-    The smallest is at least the largest / LARGEST_RATIO. Only as many count as there are independent steps: a
-    step and the way back say nothing about other directions.
+    The smallest is at least the largest / LARGEST_RATIO. Only independent steps count: a step and its reverse
+    say nothing about other directions.
     """
     _, lengths, right = np.linalg.svd(S, full_matrices=False)
     rank = int(np.count_nonzero(lengths > DEPENDENT * lengths[0]))
     if rank == 0:  # the steps are 0, or so long that their lengths overflow
         return 0.0, 0.0
-    D = Y @ (right[:rank].T / lengths[:rank])  # times left.T, which changes no singular value
+    D = Y @ (right[:rank].T / lengths[:rank])  # without left.T, which changes no singular value
     squares = np.linalg.eigvalsh(D.T @ D)
     largest = float(np.sqrt(max(squares[-1], 0)))
     return max(float(np.sqrt(max(squares[0], 0))), largest / LARGEST_RATIO), largest
 
 
 def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return H - scale I, where BFGS makes H of scale I and the pairs in the columns of S and Y.
+    """Return H - scale I, where H is the BFGS update of scale I by the pairs in the columns of S and Y.
 
     The oldest pair comes first.
     """
@@ -375,7 +375,7 @@ def _bfgs(scale: float, S: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def _positive(change: np.ndarray, scale: float) -> np.ndarray:
-    """Return ``change`` made such that scale I + change is positive definite.
+    """Return ``change``, modified so that scale I + change is positive definite.
 
     Eigenvalues that are too small become the smallest of the others. (The authors' code takes the median of
     all positive ones; the smallest gives a lower objective, see benchmarks/RESULTS.md.)

@@ -10,7 +10,7 @@ import numpy as np
 from ..._model import native
 from .state import FLAG, VALUE, Entry, Number, like, same
 
-SMALL_SHARE = 1e-3  # outside the subspace: a smaller length, a difference of squares, would lose its digits
+SMALL_SHARE = 1e-3  # outside the subspace: a smaller length, as a difference of squares, would lose digits
 COLUMNS_AT_ONCE = 2048
 
 
@@ -22,13 +22,13 @@ class Subspace:
 
     A pass over the directions costs as much as everything else in a step, so there are only two: one for the
     products of a new vector with the directions, one for the next point. Gram-Schmidt done twice would take
-    three more. Its second round removes what the first left because the directions are not quite orthonormal;
-    here that defect is measured instead, in a pass that is needed anyway:
+    three more. Its second round corrects for directions that are not quite orthonormal; here this defect is
+    measured instead, in a pass that is needed anyway:
 
         defect = directions @ directions.T - I,      inside = (I + defect)^-1 directions @ vector
 
-    A new direction is (vector - inside @ directions) / left. It is pending, its row holding the vector, until
-    the next point is requested.
+    A new direction is (vector - inside @ directions) / left. It is pending until the next point is requested;
+    until then its row holds the vector.
     """
 
     def __init__(self, origin: np.ndarray, capacity: int):
@@ -45,7 +45,7 @@ class Subspace:
         self.left = 0.0
 
     def entries(self, size: int) -> dict[str, Entry]:
-        """Return what the attributes of a space of this size may be, see `state`."""
+        """Return the allowed attributes of a space of this size, see `state`."""
         arrays = ("origin", "directions", "defect", "inside")
         return {
             **{name: like(getattr(self, name)) for name in arrays},
@@ -86,7 +86,7 @@ class Subspace:
         return result
 
     def coordinates(self, vector: np.ndarray) -> np.ndarray:
-        """Return the coordinates of a difference; the last may be a direction that was added for it."""
+        """Return the coordinates of a difference; the last one may belong to a newly added direction."""
         if self.whole:
             return vector.astype(np.float64)
         self._settle()
@@ -127,7 +127,8 @@ class Subspace:
             old[:fewer] = new
 
     def _project(self, coordinates: np.ndarray) -> tuple[float, float]:
-        """Write the coordinates of the vector in row ``size``; return its squared length and the rest's."""
+        """Write the coordinates of the vector in row ``size``; return its squared length and that of the
+        rest."""
         learn, self.measured = bool(self.measured < self.size), self.size
         return (native.extension.project if native.extension is not None else numpy_project)(
             self.directions, self.size, learn, self.defect, coordinates
@@ -143,7 +144,7 @@ class Subspace:
             self.pending = False
 
     def _coordinates_in_two_rounds(self, inside: np.ndarray, length: float) -> np.ndarray:
-        """Return the coordinates of the vector in row ``size`` if almost nothing of it lies outside."""
+        """Return the coordinates of the vector in row ``size`` if it lies almost inside the subspace."""
         K = self.size
         rest = self.directions[K]
         combinations(self.directions, -inside, rest, 1.0, rest)

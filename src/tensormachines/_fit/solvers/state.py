@@ -1,4 +1,4 @@
-"""What the entries of a kept state may be. They are checked before use: compiled code trusts its arrays."""
+"""Allowed entries of a kept state. They are checked before use, because compiled code trusts its arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .protocol import State
 
 
 class StateError(ValueError):
-    """An entry that no state of this fit has: its name, and what is wrong with it."""
+    """An entry that is invalid in a state of this fit: its name, and what is wrong with it."""
 
     def __init__(self, name: str, wrong: str):
         super().__init__(f"{name} {wrong}")
@@ -23,7 +23,7 @@ class StateError(ValueError):
 
 @dataclass(frozen=True)
 class Array:
-    """An array of this shape, None where a length is free, with finite numbers from ``low`` to ``high``."""
+    """An array of this shape (None for any length) with finite numbers from ``low`` to ``high``."""
 
     shape: tuple[int | None, ...]
     dtype: Any = np.float64
@@ -49,7 +49,7 @@ class Array:
 
 
 def length(value: Any) -> int:
-    """Return the length of an array on which the shapes of others depend; 0 of what is none."""
+    """Return the length of an array on which other shapes depend; 0 if it is not an array."""
     return len(value) if isinstance(value, np.ndarray) and value.ndim else 0
 
 
@@ -59,7 +59,7 @@ def like(array: np.ndarray) -> Array:
 
 @dataclass(frozen=True)
 class Number:
-    """A bool, an int or a float from ``low`` to ``high``; only where ``nan`` is allowed it may be NaN."""
+    """A bool, an int or a float from ``low`` to ``high``; NaN only if ``nan`` is allowed."""
 
     kind: type
     low: float = -math.inf
@@ -78,7 +78,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A list of so many numbers."""
+    """A list of a given number of numbers."""
 
     number: Number
     most: int
@@ -111,12 +111,12 @@ FLAG = Number(bool)
 
 
 def same(value: bool | int) -> Number:
-    """Return what only this value is."""
+    """Return an entry that allows only this value."""
     return Number(type(value), value, value)
 
 
 def check(state: State, entries: Mapping[str, Entry]) -> None:
-    """Refuse a state with other entries than these, in name, type, shape or range."""
+    """Refuse a state whose entries differ from these in name, type, shape or range."""
     for name in sorted({*state, *entries}):
         if name not in entries:
             raise StateError(name, "is unknown")

@@ -17,11 +17,11 @@ from .sfo_models import HISTORY, Newton, QuadraticModels
 from .sfo_subspace import Subspace
 from .state import COUNT, FLAG, VALUE, Array, Entry, Number, Numbers, Text, like, same
 
-FIRST_STEP = 0.01  # share of the way to a value of 0, if the first function were linear
+FIRST_STEP = 0.01  # share of the way to 0 if the first function were linear
 LONGEST_STEP = 10.0  # times the mean length of the steps so far; 1 while a function is in doubt
 SHORTEST_STEP = 1e-8
 SMALLEST_SHARE = 1e-5  # of a step, after failures
-FASTEST_RECOVERY = 10  # steps that it takes at least to forget a failure
+FASTEST_RECOVERY = 10  # minimum number of steps to forget a failure
 OUTLIER = 3.0  # standard deviations
 CHOSEN_AT_ONCE = 4  # one in so many functions
 NEVER = np.iinfo(np.int64).max
@@ -63,7 +63,7 @@ class SumOfFunctions:
         self.broken = False
 
     def forget(self, function: int) -> None:
-        """Forget a function, whose place another one takes."""
+        """Forget a function that another one replaces."""
         self.models.forget(function)
         self.patience[function], self.due[function] = self.n_functions, NEVER
         self.stationary = False
@@ -88,7 +88,7 @@ class SumOfFunctions:
         }
 
     def entries(self, state: State) -> dict[str, Entry]:
-        """Return what the entries of a state may be; its size, of which others depend, may be anything."""
+        """Return the allowed entries of a state; its size, on which other entries depend, may be anything."""
         size = state.get("optimiser.space.size")
         size = size if type(size) is int and 0 <= size <= self.space.capacity else self.space.size
         function = Number(int, low=0, high=self.n_functions - 1)
@@ -135,14 +135,14 @@ class SumOfFunctions:
     def advance(self, function: int | None = None) -> Evaluation:
         """Evaluate one function (by default the most useful one) and go to the new minimum of the models.
 
-        Models whose numbers overflow have no minimum: then the state is broken."""
+        Models whose numbers overflow have no minimum; the state is then broken."""
         try:
             yield from self._advance(function)
         except (FloatingPointError, np.linalg.LinAlgError):
             self.broken = True
 
     def settle(self, function: int) -> Evaluation:
-        """Evaluate a function where the last step has led, and go back if it has risen; do not step on."""
+        """Evaluate a function after the last step, and go back if it has risen; take no further step."""
         try:
             yield from self._look(function, None)
         except (FloatingPointError, np.linalg.LinAlgError):
@@ -158,7 +158,7 @@ class SumOfFunctions:
         self._step(newton)
 
     def _look(self, i: int, likely_next: int | None) -> Generator[Evaluate, Any, bool]:
-        """Evaluate a function at the point, go back if the last step has failed, and return if it has."""
+        """Evaluate a function at the point, go back if the last step failed, and return whether it did."""
         value, gradient = yield Evaluate(self.point, i, likely_next)
         self.n_evaluations += 1
         failed = self._failed(i, value, gradient)
@@ -173,8 +173,8 @@ class SumOfFunctions:
         """Return the next function and a guess at the one after it.
 
         Functions in doubt come first, see `_schedule`, then new ones, then those that were evaluated farthest
-        away, in the metric of the sum or in their own with equal chance. A few are chosen at a time: a step
-        or two hardly change the order.
+        away, in the metric of the sum or in their own metric with equal probability. A few are chosen at a
+        time, because a step or two hardly changes the order.
         """
         in_doubt = int(self.due.argmin())
         if self.due[in_doubt] <= self.n_steps:
@@ -192,9 +192,10 @@ class SumOfFunctions:
         return chosen, self.queue[0] if self.queue else chosen
 
     def _schedule(self, i: int, failed: bool) -> None:
-        """Say when a function that failed is evaluated again: after 1, 2, 4... steps without failure.
+        """Schedule when a function that failed is evaluated again: after 1, 2, 4... steps without failure.
 
-        If a single row makes it steep, the others know nothing of that, and a few steps can take it far."""
+        If a single row makes a function steep, the other functions do not know it, and a few steps can take
+        it far."""
         self.patience[i] = 1 if failed else min(2 * self.patience[i], self.n_functions)
         in_doubt = self.patience[i] < self.n_functions
         self.due[i] = self.n_steps + self.patience[i] if in_doubt else NEVER
@@ -231,7 +232,7 @@ class SumOfFunctions:
         self.x = np.zeros(self.space.size)
 
     def _first_scale(self, value: float, gradient: np.ndarray) -> float:
-        """Return the curvature of a function of which only one gradient is known."""
+        """Return the curvature of a function for which only one gradient is known."""
         models = self.models
         if models.evaluations.any():
             eigenvalues = np.linalg.eigvalsh(models.curvature[: models.size, : models.size]) + models.diagonal
@@ -259,7 +260,7 @@ class SumOfFunctions:
             others = models.values[models.evaluations > 0]
             return len(others) > 2 and value > others.mean() + OUTLIER * others.std() + rounding
         if value <= models.values[i]:
-            return False  # it is lower than before, if not by as much as expected
+            return False  # it is lower than before, though by less than expected
         expected = models.model_value(i, self.x)
         others_improve = self.improvement - (models.model_value(i, self.previous) - expected)
         return value - expected > max(others_improve, 0.0) + rounding
@@ -304,10 +305,10 @@ class SumOfFunctions:
             self.since_growth = 0
 
     def _noisy(self, factor: np.ndarray) -> bool:
-        """Return whether the standard error of the mean gradient reaches its length, in the metric of H^-1.
+        """Tell whether the standard error of the mean gradient reaches its length, in the metric of H^-1.
 
-        The gradients are the last ones observed. Those of the models would not do: x is the minimum of their
-        sum, so that their mean is 0."""
+        The gradients are the last observed ones. Gradients of the models would not work: x is the minimum of
+        their sum, so their mean is 0."""
         gradients = self.models.gradients[: self.n_active, : self.models.size]
         mean = gradients.mean(axis=0)
         whitened = lapack.dtrtrs(factor, np.vstack([gradients - mean, mean]).T, lower=1)[0]
@@ -333,7 +334,7 @@ class SumOfFunctions:
         self.mean_length += (length - self.mean_length) / self.n_steps
         recovery = 1 / max(self.n_functions, FASTEST_RECOVERY)
         self.share = recovery + self.share * (1 - recovery)
-        self.improvement = taken * newton.slope * (1 - 0.5 * taken)  # as H step = gradient
+        self.improvement = taken * newton.slope * (1 - 0.5 * taken)  # because H step = gradient
         self.previous, self.x = self.x, self.x - taken * newton.step
         self.point = self.space.point(self.x)
 
