@@ -91,11 +91,11 @@ def beside_ebm(lines: list[Line]) -> list[str]:
     classes = classes_of(beside, sets)
     seeds = ", ".join(map(str, sorted({seed for _, seed in known})))
     return [
-        f"## Error beside explainable boosting\n\nEBM of interpret, tuned in the same time; seeds: {seeds}.",
+        f"## Error beside explainable boosting\n\nEBM of interpret, tuned in the same time; seeds: {seeds}. "
+        "For shuttle, amazon_access and music_origin the time was too short: it had 5 rounds of boosting.",
         comparison(cells, sets, [*OURS, EBM], "error", kinds(sets, classes)),
         "## Log-loss beside explainable boosting",
         comparison(cells, classes, [*OURS, EBM], "log_loss", {}),
-        failures([line for line in lines if line["method"] == EBM]),
     ]
 
 
