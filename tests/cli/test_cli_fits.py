@@ -167,40 +167,11 @@ def test_progress_is_one_line_that_goes_away(here, capsys, monkeypatch):
 
 
 def test_held_out_rows_are_not_fitted(here, capsys):
-    assert (
-        run(
-            "fit",
-            "flats.csv",
-            "--target",
-            "rent",
-            "--ignore",
-            "id",
-            "--holdout",
-            "0.25",
-            *QUICK,
-            "-o",
-            "part.tm",
-        )
-        == 0
-    )
+    command = ["fit", "flats.csv", "--target", "rent", "--ignore", "id", *QUICK]
+    assert run(*command, "--holdout", "0.25", "-o", "part.tm") == 0
     assert "of 300 rows" in (shown := capsys.readouterr().out)
     assert "100 held-out rows:" in shown
-    assert (
-        run(
-            "fit",
-            "flats.csv",
-            "--target",
-            "rent",
-            "--ignore",
-            "id",
-            "--test",
-            "new.csv",
-            *QUICK,
-            "-o",
-            "all.tm",
-        )
-        == 0
-    )
+    assert run(*command, "--test", "new.csv", "-o", "all.tm") == 0
     tested = capsys.readouterr().out.splitlines()[1:]
     assert run("evaluate", "rent.tm", "new.csv") == 0
     assert capsys.readouterr().out.splitlines() == tested
