@@ -13,7 +13,7 @@ from .._model.losses import MULTINOMIAL
 from .problem import Problem
 from .solvers.protocol import Iterate
 
-ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-5, 1e-2  # measured, see benchmarks/RESULTS.md
+ROWS_OF_PENALTY, SMALLEST_PENALTY, LARGEST_PENALTY = 5, 1e-8, 1e-2  # measured, see benchmarks/RESULTS.md
 USUAL_DEGREE, USUAL_RANK, USUAL_SHARED_RANK = 3, 10, 20
 DEFAULT_TOL = 1e-4
 FEWEST_ROWS_FOR_THREADS = 512
