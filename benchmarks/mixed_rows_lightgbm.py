@@ -1,7 +1,6 @@
 """LightGBM on the table of mixed_rows.py, from files larger than memory; mixed_rows_on_disk.py calls this.
 
     python benchmarks/mixed_rows_lightgbm.py fit 'FOLDER/*.parquet' MODEL --seconds 600 --threads 2
-    python benchmarks/mixed_rows_lightgbm.py predict 'FOLDER/*.parquet' MODEL PREDICTIONS.parquet
     python benchmarks/mixed_rows_lightgbm.py test FILE MODEL
 
 Rows are read through `lightgbm.Sequence`, a file at a time: LightGBM draws its sample for the bins, then
@@ -103,14 +102,6 @@ def fitted(model: str) -> tuple[lightgbm.Booster, dict[str, pa.Array]]:
     return lightgbm.Booster(model_file=model), {name: pa.array(each) for name, each in levels.items()}
 
 
-def predict(paths: list[str], model: str, output: str) -> None:
-    booster, levels = fitted(model)
-    schema = pa.schema([("prediction", pa.float64())])
-    with parquet.ParquetWriter(output, schema) as writer:
-        for path in paths:
-            writer.write_table(pa.table([booster.predict(matrix(path, levels))], schema=schema))
-
-
 def test(paths: list[str], model: str) -> None:
     booster, levels = fitted(model)
     errors = [booster.predict(matrix(path, levels)) - targets([path]) for path in paths]
@@ -119,18 +110,15 @@ def test(paths: list[str], model: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("step", choices=("fit", "predict", "test"))
+    parser.add_argument("step", choices=("fit", "test"))
     parser.add_argument("files")
     parser.add_argument("model")
-    parser.add_argument("output", nargs="?")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--threads", type=int, default=2)
     arguments = parser.parse_args()
     paths = sorted(glob(arguments.files))
     if arguments.step == "fit":
         fit(paths, arguments.model, arguments.seconds, arguments.threads)
-    elif arguments.step == "predict":
-        predict(paths, arguments.model, arguments.output)
     else:
         test(paths, arguments.model)
 

@@ -50,19 +50,18 @@ Step = tuple[str, list[str]]  # its name and its command
 def steps(method: str, folder: Path, rows: int, seconds: float) -> list[Step]:
     """Return the commands of a method; ``seconds`` are those of our fit."""
     table_, test = f"{folder}/rows-{rows}/*.parquet", str(write_test_rows(folder))
-    model, predictions = f"{folder}/{method}-{rows}.model", f"{folder}/{method}-{rows}.predicted.parquet"
-    threads = ["--n-jobs", str(THREADS)]
+    model, threads = f"{folder}/{method}-{rows}.model", ["--n-jobs", str(THREADS)]
     if method == LIGHTGBM:
         limits = ["--seconds", str(seconds), "--threads", str(THREADS)]
         return [
             ("fit", [*RIVAL, "fit", table_, model, *limits]),
-            ("predict", [*RIVAL, "predict", table_, model, predictions]),
             ("test", [*RIVAL, "test", test, model]),
         ]
     fit = [*TENSORMACHINES, "fit", table_, "--target", TARGET, "-o", model]
     of_test = ("test", [*TENSORMACHINES, "evaluate", model, test, "--json"])
     if method == CLUSTER:
-        return [("fit", fit), of_test]
+        return [("fit", [*fit, *threads]), of_test]
+    predictions = f"{folder}/{method}-{rows}.predicted.parquet"
     return [
         ("fit", [*fit, "--stream", *threads]),
         ("predict", [*TENSORMACHINES, "predict", model, table_, "-o", predictions]),
