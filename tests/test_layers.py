@@ -39,6 +39,7 @@ REQUIRED = {
     *sys.stdlib_module_names,
 }
 SCIKIT_LEARN = {"sklearn", "joblib"}
+OF_DASK = [f"_data/{name}.py" for name in ("dask", "dask_beside", "dask_blocks", "dask_shares")]
 SOLVER_IMPORTS = {"tensormachines._fit.solvers", "tensormachines._model.native"}
 
 
@@ -116,7 +117,7 @@ def test_solvers_know_their_protocol_and_the_extension_alone(path):
 @pytest.mark.parametrize("path", FILES, ids=relative)
 def test_optional_packages_are_imported_inside_functions(path):
     optional = {module for module, at_top in imports(path) if at_top and module.split(".")[0] not in REQUIRED}
-    of_dask = relative(path) in ("_data/dask.py", "_data/dask_beside.py", "_data/dask_blocks.py")
+    of_dask = relative(path) in OF_DASK
     allowed = {"dask", "distributed"} if of_dask else set()
     assert {module.split(".")[0] for module in optional} <= allowed, optional
 

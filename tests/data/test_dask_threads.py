@@ -45,12 +45,18 @@ def test_without_a_cluster(data):
     assert model.score(X_on_dask, da.from_array(both)) == pytest.approx(expected.score(X, both))
 
 
-def test_given_settings_begin_with_a_fit_to_some_of_the_rows(data):
+def half_squares(y, z):
+    return (z - y) ** 2 / 2, z - y
+
+
+def test_given_settings_with_a_loss_of_ones_own_begin_with_a_fit_to_some_of_the_rows(data):
+    """Workers cannot take compiled steps of such a loss, so L-BFGS goes over all rows."""
     X, y, _ = data
-    options = {"degree": 2, "rank": 2, "alpha": 1e-4, "relevance": 1, "random_state": 0}
+    options = {"degree": 2, "rank": 2, "alpha": 1e-4, "relevance": 1, "random_state": 0, "loss": half_squares}
     expected = TensorMachineRegressor(**options).fit(X, y)
     model = TensorMachineRegressor(**options).fit(*on_dask(X, y))
     assert model.alpha_ == expected.alpha_
+    assert model.solver_ == "lbfgs"
     assert model.n_iter_ <= 50
     assert model.loss_curve_[0] == pytest.approx(expected.objective_, rel=0.1)  # far from that of a start
     assert model.score(X, y) == pytest.approx(expected.score(X, y), abs=0.002)

@@ -21,7 +21,9 @@ import numpy as np
 from dask.delayed import Delayed
 
 from .._model.block import Blocks, fetch_parts
+from .._model.packed_shares import PIECE
 from .dask_blocks import BlocksOnDask, Pieces, scheduler_needed, shared_node, sum_of
+from .dask_shares import SharesOnDask
 from .dataframes import column_names, read_frame
 from .dates import is_dates
 from .encoding import Columns, columns_of
@@ -59,7 +61,8 @@ class RowsOnDask:
         ]
         if not self.partitions:
             raise ValueError("X has no rows.")
-        self.kept: WeakSet[Pieces] = WeakSet()
+        self.n_rows = firsts[-1]
+        self.kept: WeakSet[Pieces | SharesOnDask] = WeakSet()
 
     @property
     def n_columns(self) -> int:
@@ -92,6 +95,8 @@ class RowsOnDask:
         return summary.encoded(columns)
 
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
+        minibatch = min(self.n_rows / recipe.n_parts, PIECE)
+        recipe = replace(recipe, n_others=max(1, round(self.n_rows / len(self.partitions) / minibatch)))
         with scheduler_needed():
             pieces = Pieces(self._each(recipe), self.kept)
             measures = pieces.measures()

@@ -11,6 +11,7 @@ from collections import ChainMap
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakSet
 
@@ -19,6 +20,7 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
+from .dask_shares import SharesOnDask
 
 SUMMED_AT_ONCE = 8
 
@@ -58,7 +60,7 @@ class Pieces:
 
     ``tasks`` compute the lists. ``all_kept`` are the pieces of a fit, which forgets them all at its end."""
 
-    def __init__(self, tasks: list[Any], all_kept: WeakSet[Pieces]):
+    def __init__(self, tasks: list[Any], all_kept: WeakSet[Pieces | SharesOnDask]):
         self.lists = list(dask.persist(*tasks))
         self.all_kept = all_kept
         self._changed: tuple[Any, Pieces | None] = None, None
@@ -97,8 +99,6 @@ class Pieces:
 class BlocksOnDask:
     """The blocks with the indices ``numbers`` in each piece; ``measures`` are those of all blocks."""
 
-    nearby = False
-
     def __init__(self, pieces: Pieces, numbers: Sequence[int], measures: np.ndarray):
         self.pieces = pieces
         self.measures = measures
@@ -109,6 +109,9 @@ class BlocksOnDask:
     def total(
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
+        if part is None and "shares" in vars(self):  # in minibatches, which are fewer and larger blocks
+            with scheduler_needed():
+                return tuple(map(_writeable, self.shares.total(partial(_total_of_share, function=function))))
         parts = slice(None) if part is None else slice(part, part + 1)
         numbers = {
             piece: [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some]
@@ -122,6 +125,18 @@ class BlocksOnDask:
         shared, task = shared_node(function), dask.delayed(_evaluate, pure=False)
         results = [task(shared, self.pieces.lists[piece], some) for piece, some in numbers.items()]
         return sum_of(results, add_up).compute(optimize_graph=False)
+
+    @cached_property
+    def shares(self) -> SharesOnDask:
+        rows = self.measures[:, self.numbers, 0]
+        n_minibatches = round(rows.sum() / max(rows[:, 0].sum(), 1.0))  # the first part is a minibatch
+        numbers = [np.array(self.numbers)[filled].tolist() for filled in self.filled]
+        with scheduler_needed():
+            futures = self.pieces.futures()
+            client, lists = (futures[0].client, futures) if futures else (None, self.pieces.lists)
+            shares = SharesOnDask(client, lists, numbers, rows.sum(axis=1), n_minibatches)
+        self.pieces.all_kept.add(shares)
+        return shares
 
     def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
         raise AssertionError("the blocks are on other machines")
@@ -233,6 +248,10 @@ def evaluate_pieces(
         for (place, numbers), blocks in zip(chosen, pieces, strict=True)
     }
     return add_neighbours(sums, n_leaves)
+
+
+def _total_of_share(share: BlocksInMemory, threads: int, function: BlockFunction) -> tuple[Any, ...]:
+    return share.total(function)
 
 
 def _evaluate(function: BlockFunction, blocks: list[Block], numbers: list[int]) -> tuple[Any, ...]:

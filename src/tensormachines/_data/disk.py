@@ -25,6 +25,7 @@ from .._model.block import (
     Blocks,
     BlocksInMemory,
     ChangedBlocks,
+    Shares,
     SomeParts,
     add_up,
     appendable_arrays,
@@ -260,6 +261,8 @@ class Scratch:
 class BlocksOnDisk:
     """The parts of a scratch file; a part is one block when it is read."""
 
+    shares: Shares | None = None
+
     def __init__(self, scratch: Scratch, parts: np.ndarray):
         self.scratch = scratch
         self.parts = parts
@@ -279,8 +282,6 @@ class BlocksOnDisk:
         if likely_next not in (None, part) and self.upcoming is None:
             self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)
         return function(block)
-
-    nearby = True
 
     def groups(
         self, order: Sequence[int], most_bytes: int = BYTES_OF_GROUP

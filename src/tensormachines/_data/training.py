@@ -35,8 +35,8 @@ class Recipe:
 
     Targets are shifted by ``center`` and divided by ``deviation``, or, if there are ``classes``, replaced by
     the class index. Rows are dealt to several parts at random; a single part is the whole chunk, with weight
-    0 for the held-out rows. After ``most_parts`` parts, the other rows are one part. Shares of splines may be
-    ``packed``, if the model reads packed shares."""
+    0 for the held-out rows. After ``most_parts`` parts, the other rows are ``n_others`` parts. Shares of
+    splines may be ``packed``, if the model reads packed shares."""
 
     basis: Basis
     n_parts: int
@@ -51,11 +51,14 @@ class Recipe:
     packed: bool = False
     threads: int = 1  # they share the parts
     most_parts: int | None = None
+    n_others: int = 1
 
     @property
     def n_blocks(self) -> int:
-        """Return the number of parts, where all parts after ``most_parts`` count as one."""
-        return self.n_parts if self.most_parts is None else min(self.n_parts, self.most_parts + 1)
+        """Return the number of parts, where those after ``most_parts`` count as ``n_others``."""
+        if self.most_parts is None or self.n_parts <= self.most_parts:
+            return self.n_parts
+        return self.most_parts + self.n_others
 
     def __call__(self, chunk: Chunk) -> list[Block]:
         y, weight = self._targets(chunk)
@@ -106,7 +109,11 @@ class Recipe:
         """Return the rows of each part; a single part has all rows, without copying."""
         if self.n_parts == 1:
             return [slice(None)]
-        parts = np.minimum(deal(first, n_rows, self.n_parts, self.seed), self.n_blocks - 1)
+        parts = deal(first, n_rows, self.n_parts, self.seed)
+        if self.most_parts is not None:
+            other = parts >= self.most_parts
+            others = deal(first, n_rows, self.n_others, self.seed + 1)
+            parts = np.where(other, self.most_parts + others, parts)
         order = np.argsort(parts, kind="stable")
         borders = np.searchsorted(parts[order], np.arange(self.n_blocks + 1))
         return [order[begin:end] for begin, end in pairwise(borders)]

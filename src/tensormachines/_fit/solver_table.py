@@ -41,10 +41,6 @@ class Task:
     warm: bool
 
     @property
-    def n_functions(self) -> int:
-        return len(self.problem.blocks.weights)
-
-    @property
     def limits(self) -> dict[str, Any]:
         return {"max_iter": self.settings.max_iter, "tol": self.settings.tol}
 
@@ -75,7 +71,7 @@ def _adam(task: Task) -> Made:
     scale = step_units(task.problem, task.objective.alpha)
     made = partial(
         adam,
-        n_functions=task.n_functions,
+        n_functions=task.objective.n_steps,
         max_iter=task.settings.max_iter,
         seed=task.seed,
         reach=reach(task.problem, scale),
@@ -118,7 +114,7 @@ def _kfac(task: Task) -> Made:
 
 
 def _sfo(task: Task) -> Made:
-    made = partial(sfo, n_functions=task.n_functions, seed=task.seed, **task.limits)
+    made = partial(sfo, n_functions=len(task.problem.blocks.weights), seed=task.seed, **task.limits)
     return _in_units(made, constrained_units(task.problem, task.objective.alpha))
 
 

@@ -131,18 +131,29 @@ class Block:
 BlockFunction: TypeAlias = Callable[[Block], tuple[Any, ...]]  # its results can be added up
 
 
+class Shares(Protocol):
+    """Rows on several machines: each has a share of the rows, cut into the same number of minibatches."""
+
+    n_shares: int
+    n_minibatches: int  # of each share
+
+    def total(self, function: Callable[[BlocksInMemory, int], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """Return the sums of the results of a function of a share and a number of threads."""
+
+
 class Blocks(Protocol):
     """Blocks in ``len(weights)`` parts, wherever they are. A fit needs only sums over them, or steps along
-    some of them; steps need blocks that are ``nearby``, on this machine."""
+    them: on this machine, or along the ``shares`` of several machines."""
 
     weights: np.ndarray  # of the parts
 
     @property
-    def nearby(self) -> bool: ...
+    def shares(self) -> Shares | None:
+        """Return the shares of several machines; None if the rows are on this machine."""
 
     def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
-        """Iterate over nearby parts in this order, as many at a time as memory should hold; fetch the next
-        ones meanwhile."""
+        """Iterate over parts on this machine in this order, as many at a time as memory should hold; fetch
+        the next ones meanwhile."""
 
     def total(
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
@@ -162,7 +173,7 @@ class Blocks(Protocol):
 class BlocksInMemory:
     """Blocks in memory, one per part."""
 
-    nearby = True
+    shares: Shares | None = None
 
     def __init__(self, blocks: Sequence[Block]):
         self.blocks = blocks
@@ -200,8 +211,8 @@ class SomeParts:
         return self.blocks.total(function, self.numbers[part], following)
 
     @property
-    def nearby(self) -> bool:
-        return self.blocks.nearby
+    def shares(self) -> Shares | None:
+        return self.blocks.shares
 
     def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
         return self.blocks.groups([self.numbers[number] for number in order])
@@ -238,8 +249,8 @@ class ChangedBlocks:
         return self.blocks.total(Changed(function, self.change), part, likely_next)
 
     @property
-    def nearby(self) -> bool:
-        return self.blocks.nearby
+    def shares(self) -> Shares | None:
+        return self.blocks.shares
 
     def groups(self, order: Sequence[int]) -> Generator[BlocksInMemory, None, None]:
         with closing(self.blocks.groups(order)) as groups:
@@ -258,11 +269,18 @@ def in_basis(block: Block, basis: Basis) -> Block:
     return replace(block, basis=basis)
 
 
+def in_one_basis(blocks: Sequence[Block]) -> list[Block]:
+    """Return blocks with equal bases in the same basis object, which the compiled kernel takes steps along.
+
+    Blocks that come from other machines each have their own copy of the basis."""
+    return [in_basis(block, blocks[0].basis) for block in blocks]
+
+
 def fetch_parts(blocks: Blocks, numbers: Sequence[int]) -> BlocksInMemory:
     """Return the parts with these indices in memory; bring them there if necessary."""
     if isinstance(blocks, BlocksInMemory):
         return blocks.some(numbers)
-    return BlocksInMemory([join(blocks.total(_listed, number)[0]) for number in numbers])
+    return BlocksInMemory(in_one_basis([join(blocks.total(_listed, number)[0]) for number in numbers]))
 
 
 def _listed(block: Block) -> tuple[list[Block]]:

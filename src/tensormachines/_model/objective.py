@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from . import kernel, native
-from .block import Block, Blocks, BlocksInMemory
+from .block import Block, Blocks, BlocksInMemory, Shares
 from .layout import Layout
 from .losses import Loss
 from .threads import in_threads
@@ -74,8 +74,14 @@ class Objective:
 
     @property
     def takes_epochs(self) -> bool:
-        """Tell whether `epochs` is available: for blocks on this machine, with a compiled kernel and loss."""
-        return native.compiled() and self.blocks.nearby and self.loss.code is not None
+        """Tell whether `epochs` is available: with a compiled kernel and loss."""
+        return native.compiled() and self.loss.code is not None
+
+    @property
+    def n_steps(self) -> int:
+        """Return the number of steps of an epoch: one for each part, or for each minibatch of a share."""
+        shares = self.blocks.shares if self.takes_epochs else None
+        return len(self.blocks.weights) if shares is None else shares.n_minibatches
 
     def bind(self) -> None:
         """Bind the blocks to the compiled kernel; otherwise the first call of `epochs` does it."""
@@ -85,7 +91,10 @@ class Objective:
         """Take the steps of each request, an `Epoch` of `_fit.solvers.protocol`.
 
         Several threads share the models, or the rows if there is only one model. The result does not depend
-        on the number of threads."""
+        on the number of threads. If the rows are on several machines, each takes the steps along its own
+        rows, and the result is the mean of their models (local SGD, Stich 2019)."""
+        if (shares := self.blocks.shares) is not None:
+            return [self._epoch_of_shares(shares, request) for request in requests]
         workers = min(self.threads, len(requests))
         of_each = self.threads if workers < 2 else 1
         return in_threads(partial(self._epoch, threads=of_each), requests, workers)
@@ -119,6 +128,16 @@ class Objective:
                 if steps < len(order):
                     break
         return total, largest, taken
+
+    def _epoch_of_shares(self, shares: Shares, request: Any) -> tuple[float, float, int]:
+        """Take the steps of one model along the rows of several machines."""
+        own = replace(self, blocks=BlocksInMemory([]))
+        weight, value, largest, steps, *sums = shares.total(
+            partial(_steps_of_share, objective=own, request=request)
+        )
+        for vector, total in zip((request.params, request.mean, request.square), sums, strict=True):
+            vector[...] = total / vector.dtype.type(weight)
+        return value / weight, largest / weight, steps // shares.n_shares
 
     def _stretches(
         self, order: np.ndarray, at_once: int = 256
@@ -196,6 +215,18 @@ class Objective:
             _loss_of_block, layout=self.layout, params=params, loss=self.loss, threads=self.threads
         )
         return self.blocks.total(of_block)[0] / self.blocks.weights.sum()
+
+
+def _steps_of_share(
+    share: BlocksInMemory, threads: int, objective: Objective, request: Any
+) -> tuple[Any, ...]:
+    """Take steps along the rows of one machine. Return its weight, its number of steps, and its weight times
+    the value, the largest entry of the last gradient, and the vectors of Adam."""
+    vectors = {name: getattr(request, name).copy() for name in ("params", "mean", "square")}
+    ours = replace(objective, blocks=share, threads=threads)
+    ((value, largest, steps),) = ours.epochs([replace(request, **vectors)])
+    weight = float(share.weights.sum())
+    return weight, weight * value, weight * largest, steps, *(weight * each for each in vectors.values())
 
 
 def _loss_of_block(

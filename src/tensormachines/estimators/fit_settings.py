@@ -9,6 +9,7 @@ from joblib import effective_n_jobs
 
 from .._fit.settings import Deadline, Settings
 from .._fit.solver_table import choice
+from .._model import native
 from .column_parameters import allowed_degree, check_constraints
 from .warm_start import continues
 
@@ -18,11 +19,14 @@ PASSES_AFTER_SHORT_FIT = 50  # of L-BFGS in place of "adam": more would fit the 
 def settings_of(model: Any, deadline: Deadline, distant: bool) -> Settings:
     """Return the settings of a fit to rows that may be ``distant``.
 
-    For distant rows L-BFGS replaces "adam", which would wait for other machines at every minibatch."""
+    Without compiled steps, L-BFGS replaces "adam" for distant rows: it would wait for other machines at every
+    minibatch."""
     if model.max_norm is not None and model.solver == "sfo":
         raise ValueError(f'max_norm needs solver="lbfgs", "adam" or "kfac", got {model.solver!r}.')
     check_constraints(model)
-    replaced = distant and model.solver == "adam" and model.max_norm is None and model.monotonic_cst is None
+    compiled = native.compiled() and not callable(getattr(model, "loss", None))
+    by_adam = model.solver == "adam" and model.max_norm is None
+    replaced = distant and not compiled and by_adam and model.monotonic_cst is None
     solver = "lbfgs" if replaced else model.solver
     settings = Settings(
         name=type(model).__name__,

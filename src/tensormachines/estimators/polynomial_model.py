@@ -293,8 +293,10 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
     ) -> Problem:
         settings = self._settings(distant=training.distant)
         # Short fits by "adam" need minibatches, and L-BFGS needs no more of them.
-        minibatches = settings.replaces_adam and (settings.races or settings.starts_near)
-        parts = SOLVERS["adam"].parts if minibatches else None if chosen is None else chosen.parts
+        near = settings.replaces_adam and (settings.races or settings.starts_near)
+        parts = SOLVERS["adam"].parts if near else None if chosen is None else chosen.parts
+        # Distant machines join the other rows to minibatches of their own.
+        on_machines = training.distant and settings.solver == "adam" and parts is not None
         problem = pose(
             training,
             target,
@@ -302,7 +304,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             bases=self._bases(),
             layout=partial(shape_of, self),
             parts=parts,
-            most_parts=MOST_PARTS if minibatches else None,
+            most_parts=MOST_PARTS if near or on_machines else None,
             single=chosen is not None and (chosen.single or settings.replaces_adam),
             roughness=float(self.roughness),
             seed=deepcopy(random_state).randint(1 << 31),  # a copy: dealing rows leaves the start alone
