@@ -22,7 +22,8 @@ from dask.delayed import Delayed
 
 from .._model.block import Blocks, fetch_parts
 from .._model.packed_shares import PIECE
-from .dask_blocks import BlocksOnDask, Pieces, scheduler_needed, shared_node, sum_of
+from .dask_blocks import BlocksOnDask, Pieces, shared_node, sum_of
+from .dask_connection import scheduler_needed
 from .dask_shares import SharesOnDask
 from .dataframes import column_names, read_frame
 from .dates import is_dates

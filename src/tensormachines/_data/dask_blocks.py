@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
 from functools import cached_property, partial
 from typing import Any
 from weakref import WeakSet
@@ -20,39 +18,12 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
+from .dask_connection import scheduler_needed
 from .dask_shares import SharesOnDask
 
 SUMMED_AT_ONCE = 8
 
 Place = tuple[int, int]  # in a tree: the level, counted from the leaves, and the index there
-
-
-@contextmanager
-def scheduler_needed() -> Iterator[None]:
-    """Raise a single error if the scheduler is lost; Dask raises several, which name its internal tasks.
-
-    An error of a task, or of a client that still has its scheduler, is passed on unchanged."""
-    try:
-        yield
-    except (CancelledError, OSError) as error:
-        if not _is_lost_connection(error):
-            raise
-        raise ConnectionError(
-            "The connection to the Dask scheduler was lost. The estimator is as it was before. Start the "
-            "cluster again, connect a new Client, make the collections anew, and fit again; with checkpoint= "
-            "a fit goes on from its last checkpoint."
-        ) from error
-
-
-def _is_lost_connection(error: BaseException) -> bool:
-    distributed = sys.modules.get("distributed")
-    if distributed is None:
-        return False
-    lost = getattr(error, "reason", None) == "scheduler-connection-lost"  # of a FutureCancelledError
-    try:
-        return lost or distributed.default_client().status == "connecting"
-    except ValueError:  # there is no client
-        return lost
 
 
 class Pieces:
@@ -110,8 +81,7 @@ class BlocksOnDask:
         self, function: BlockFunction, part: int | None = None, likely_next: int | None = None
     ) -> tuple[Any, ...]:
         if part is None and "shares" in vars(self):  # in minibatches, which are fewer and larger blocks
-            with scheduler_needed():
-                return tuple(map(_writeable, self.shares.total(partial(_total_of_share, function=function))))
+            return tuple(map(_writeable, self.shares.total(partial(_total_of_share, function=function))))
         parts = slice(None) if part is None else slice(part, part + 1)
         numbers = {
             piece: [number for number, some in zip(self.numbers[parts], filled[parts], strict=True) if some]
@@ -131,9 +101,9 @@ class BlocksOnDask:
         rows = self.measures[:, self.numbers, 0]
         n_minibatches = round(rows.sum() / max(rows[:, 0].sum(), 1.0))  # the first part is a minibatch
         numbers = [np.array(self.numbers)[filled].tolist() for filled in self.filled]
+        futures = self.pieces.futures()
+        client, lists = (futures[0].client, futures) if futures else (None, self.pieces.lists)
         with scheduler_needed():
-            futures = self.pieces.futures()
-            client, lists = (futures[0].client, futures) if futures else (None, self.pieces.lists)
             shares = SharesOnDask(client, lists, numbers, rows.sum(axis=1), n_minibatches)
         self.pieces.all_kept.add(shares)
         return shares

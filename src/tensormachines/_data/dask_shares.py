@@ -14,6 +14,7 @@ import dask
 import numpy as np
 
 from .._model.block import Block, BlocksInMemory, add_up, in_one_basis, join
+from .dask_connection import scheduler_needed
 
 FEWEST_STEPS = 24  # of an epoch: more shares would leave fewer steps than a fit needs
 SUMMED_AT_ONCE = 8
@@ -32,7 +33,7 @@ class SharesOnDask:
         self, client: Any, lists: list[Any], numbers: list[list[int]], rows: np.ndarray, n_minibatches: int
     ):
         self.client = client
-        workers = [("", 1)] if self.client is None else sorted(self.client.nthreads().items())
+        workers = [("", 0)] if self.client is None else sorted(self.client.nthreads().items())
         borders = _borders(rows, min(len(workers), max(1, n_minibatches // FEWEST_STEPS)))
         self.n_shares = len(borders) - 1
         self.workers = workers[: self.n_shares]
@@ -52,9 +53,14 @@ class SharesOnDask:
         address = self.workers[place][0]
         return self.client.submit(function, *arguments, workers=address, allow_other_workers=True, pure=False)
 
-    def total(self, function: OfShare, threads: int = 1) -> tuple[Any, ...]:
+    def total(self, function: OfShare) -> tuple[Any, ...]:
         if self.client is None:
-            return of_share(function, threads, self.shares[0])
+            return of_share(function, 0, self.shares[0])
+        with scheduler_needed():
+            return self._total_on_cluster(function)
+
+    def _total_on_cluster(self, function: OfShare) -> tuple[Any, ...]:
+        """Return the sum over all shares, added up on the workers."""
         sent = self.client.scatter(function, broadcast=True, hash=False)
         tasks = [
             self._submit(place, of_share, sent, self.workers[place][1], share)

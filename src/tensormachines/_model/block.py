@@ -138,7 +138,8 @@ class Shares(Protocol):
     n_minibatches: int  # of each share
 
     def total(self, function: Callable[[BlocksInMemory, int], tuple[Any, ...]]) -> tuple[Any, ...]:
-        """Return the sums of the results of a function of a share and a number of threads."""
+        """Return the sums of the results of a function of a share and the number of threads of its machine,
+        or 0 if it is this one."""
 
 
 class Blocks(Protocol):

@@ -223,7 +223,7 @@ def _steps_of_share(
     """Take steps along the rows of one machine. Return its weight, its number of steps, and its weight times
     the value, the largest entry of the last gradient, and the vectors of Adam."""
     vectors = {name: getattr(request, name).copy() for name in ("params", "mean", "square")}
-    ours = replace(objective, blocks=share, threads=threads)
+    ours = replace(objective, blocks=share, threads=threads or objective.threads)
     ((value, largest, steps),) = ours.epochs([replace(request, **vectors)])
     weight = float(share.weights.sum())
     return weight, weight * value, weight * largest, steps, *(weight * each for each in vectors.values())
