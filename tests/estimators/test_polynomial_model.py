@@ -157,10 +157,17 @@ def test_other_bases_keep_every_number(rng):
 
 @pytest.mark.parametrize(
     ("rows", "classes", "alpha"),
-    [(1000, 0, 5e-3), (100, 0, 1e-2), (1000, 2, 5e-3), (1000, 4, 5 / 2000), (10**7, 0, 1e-5)],
+    [
+        (1000, 0, 5e-3),
+        (100, 0, 1e-2),
+        (1000, 2, 5e-3),
+        (1000, 4, 5 / 2000),
+        (10**7, 0, 5e-7),
+        (10**10, 0, 1e-8),
+    ],
 )
 def test_alpha_is_some_rows_of_each_class(rng, monkeypatch, rows, classes, alpha):
-    """At most 0.01, at least 0.00001."""
+    """At most 0.01, at least 1e-8."""
     X = rng.standard_normal((1000, 2))
     y = np.arange(1000) % classes if classes else X[:, 0]
     kind = TensorMachineClassifier if classes else TensorMachineRegressor

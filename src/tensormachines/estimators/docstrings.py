@@ -33,7 +33,7 @@ rank : "auto" or int, default="auto"
 alpha : "auto", "rows" or float, default="auto"
     Strength of the penalty. "rows" is 5 divided by the number of rows. With more than two classes, it is also
     divided by the number of classes, or by the square root of that number if the classes share factors. The
-    result is clipped to the range from 0.00001 to 0.01. The losses "poisson", "gamma" and "tweedie" multiply
+    result is clipped to the range from 1e-8 to 0.01. The losses "poisson", "gamma" and "tweedie" multiply
     it by (standard deviation of y / mean of y) squared if this is larger than 1, and "absolute_error"
     multiplies it by 2. "auto" is the same as "rows", unless solver="adam" and there are at least 300 rows:
     then short fits with ever smaller penalties race on some of the rows, and the penalty with the lowest loss
