@@ -38,7 +38,7 @@ rows = dd.from_pandas(table[:5000], npartitions=3).persist()
 
 # %%
 # One pass over the partitions learns levels and knots. Short fits on the client choose penalty and degree;
-# then L-BFGS fits all rows on the workers.
+# then each worker takes steps along its own rows, and after every epoch all continue from the mean.
 X, y = rows.drop(columns="energy"), rows["energy"]
 on_cluster = TensorMachineRegressor(random_state=0).fit(X, y)
 in_memory = TensorMachineRegressor(random_state=0).fit(
@@ -54,7 +54,8 @@ predicted = on_cluster.predict(X)
 print(predicted)
 
 # %%
-# Both models find that schools have no cooling. They differ a little, because their solvers differ.
+# Both models find that schools have no cooling. They differ a little, because their
+# minibatches differ.
 weather = np.linspace(-15, 35, 200)
 colours = {"office": "#1f5fa8", "school": "#d9822b", "shop": "#8c6bb1"}
 figure, (curves, losses) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
@@ -66,7 +67,7 @@ curves.plot([], [], ":", color="black", label="fitted in memory")
 curves.set(xlabel="outside (°C)", ylabel="energy (kWh a day)", title="A building of 800 m²")
 curves.legend(frameon=False)
 loss_curves(on_cluster, ax=losses)
-losses.set(xlabel="iteration: about one pass over the cluster", title="The fit on the cluster")
+losses.set(xlabel="epoch: one pass over the cluster", title="The fit on the cluster")
 plt.show()
 
 # %%
