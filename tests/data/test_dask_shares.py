@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines._fit.solvers.adam import adam
+from tensormachines._fit.solvers.protocol import minimise
 from tensormachines._model.affine_basis import AffineBasis
 from tensormachines._model.block import Block, BlocksInMemory, add_up
 from tensormachines._model.layout import Layout
@@ -16,9 +18,7 @@ pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 
-from tensormachines._data.dask_shares import SharesOnDask, made_share, of_share  # noqa: E402
-from tensormachines._fit.solvers.adam import adam  # noqa: E402
-from tensormachines._fit.solvers.protocol import minimise  # noqa: E402
+dask_shares = pytest.importorskip("tensormachines._data.dask_shares")
 
 ROWS, COLUMNS = 30_000, 5  # enough minibatches for two shares
 CHUNKS = (9000, 1, 0, 12_000, 8999)
@@ -56,7 +56,7 @@ def blocks_of(X, y, sizes):
 def test_minibatches_of_a_share_have_all_rows_once_in_similar_numbers(data):
     X, y = data
     pieces = [blocks_of(X[:300], y[:300], [100, 50, 150]), blocks_of(X[300:450], y[300:450], [20, 100, 30])]
-    made = made_share([[0, 1, 2], [0, 2]], 3, *pieces)
+    made = dask_shares.made_share([[0, 1, 2], [0, 2]], 3, *pieces)
     assert [block.n_rows for block in made] == [150, 100, 100]
     expected = np.sort(np.concatenate([y[:320], y[420:450]]))
     np.testing.assert_array_equal(np.sort(np.concatenate([block.targets[:, 0] for block in made])), expected)
@@ -69,7 +69,7 @@ class SharesInTurn:
         self.shares, self.n_shares, self.n_minibatches = shares, len(shares), len(shares[0])
 
     def total(self, function):
-        return add_up(of_share(function, 1, share) for share in self.shares)
+        return add_up(dask_shares.of_share(function, 1, share) for share in self.shares)
 
 
 class OnMachines(BlocksInMemory):
@@ -141,12 +141,12 @@ def test_the_rows_of_shares_depend_on_the_number_of_workers_alone(client, data):
     pieces = [blocks_of(X[k : k + 600], y[k : k + 600], [10] * 60) for k in range(0, 3000, 600)]
     lists = client.scatter(pieces)
     numbers, rows = [list(range(60))] * 5, np.full(5, 600.0)
-    shares = SharesOnDask(client, lists, numbers, rows, n_minibatches=300)
+    shares = dask_shares.SharesOnDask(client, lists, numbers, rows, n_minibatches=300)
     assert (shares.n_shares, shares.n_minibatches) == (2, 120)
     weights, sums = shares.total(lambda share, threads: (share.weights, sum_of_targets(share)))
     assert weights.sum() == 3000
     np.testing.assert_allclose(sums, y[:3000].sum())
-    assert SharesOnDask(client, lists, numbers, rows, n_minibatches=47).n_shares == 1
+    assert dask_shares.SharesOnDask(client, lists, numbers, rows, n_minibatches=47).n_shares == 1
 
 
 def sum_of_targets(share):

@@ -19,9 +19,7 @@ from dask.sizeof import sizeof
 
 from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
 from .dask_connection import scheduler_needed
-from .dask_shares import SharesOnDask
-
-SUMMED_AT_ONCE = 8
+from .dask_shares import SUMMED_AT_ONCE, SharesOnDask
 
 Place = tuple[int, int]  # in a tree: the level, counted from the leaves, and the index there
 
