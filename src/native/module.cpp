@@ -22,6 +22,7 @@ void define_predictors(nb::module_& m);   // predictor_module.cpp
 void define_minibatches(nb::module_& m);  // minibatch/minibatch_module.cpp
 void define_sfo(nb::module_& m);          // sfo/sfo_module.cpp
 void define_peers(nb::module_& m);        // peers/peers_module.cpp
+void define_text(nb::module_& m);         // text/text_module.cpp
 
 namespace {
 
@@ -260,4 +261,5 @@ NB_MODULE(_native, m) {
     define_minibatches(m);
     define_sfo(m);
     define_peers(m);
+    define_text(m);
 }

@@ -10,6 +10,7 @@ from sklearn.linear_model import SGDClassifier
 
 from row_blocks import fails, identical, row, sizes, whole
 from tensormachines import blocks
+from tensormachines._data.files import svmlight as svmlight_files
 
 
 @pytest.mark.parametrize("rows", [None, 1, 7, 40])
@@ -117,3 +118,42 @@ def test_entries_without_an_index_are_refused(tmp_path, line):
     path = tmp_path / "rows.svm"
     path.write_text(f"1 1:2\n{line}\n")
     fails(lambda: blocks.svmlight(path), "rows.svm", "row 2")
+
+
+def random_word(rng):
+    """A number as programs write them, from short to beyond the digits of float64."""
+    number = rng.standard_normal() * 10.0 ** rng.integers(-30, 30)
+    form = rng.choice(["{!r}", "{:.3g}", "{:+.17e}", "{:.25f}", "{:.0f}", "{:E}", "{:.1f}"])
+    return form.format(float(number))
+
+
+def test_compiled_and_python_readers_agree(rng):
+    lines = []
+    for _ in range(300):
+        indices = np.flatnonzero(rng.random(40) < 0.2)
+        entries = [f"{index}:{random_word(rng)}" for index in indices]
+        space = rng.choice([" ", "\t", "  "])
+        lines.append(
+            f"{random_word(rng)}{space}{space.join(entries)}{rng.choice(['', ' ', chr(13)])}\n".encode()
+        )
+    expected = svmlight_files._read_in_python(lines)
+    assert expected is not None
+    for found in (
+        svmlight_files._read_compiled(lines),
+        svmlight_files._read_compiled([*lines[:-1], lines[-1][:-1]]),
+    ):
+        assert found is not None
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(b"1 nan:1", b"1 2:inf", b"1 qid:3 2:1", b"1 2:1_0", b"1 2 :1", b"1 2: 1", b"1 :1", b"1 2:"),
+        *(b"x 1:1", b"1 2:1x", b"1 2:1e", b"1 2:.", b"1 -1:1", b"1 1234567890123456789:1", b"1 2:1:3"),
+        *(b"1 2:1 3", b"1\r0 2:1"),
+    ],
+)
+def test_what_is_not_plain_is_left_to_python(line):
+    assert svmlight_files._read_compiled([b"1 1:1\n", line + b"\n"]) is None
