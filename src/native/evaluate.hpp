@@ -257,6 +257,15 @@ void run_halves(const Job<T>& job, const Halves& halves, Team& all, Totals& tota
             gradient[totalled[h] * columns + k] = T(total[h * columns + k]);
 }
 
+// Columns in which an all-zero row is not 0.
+template <class T>
+std::vector<std::int64_t> filled_columns(const Job<T>& job) {
+    std::vector<std::int64_t> filled;
+    for (std::int64_t j = 0; job.zero_row && j < job.width; ++j)
+        if (job.zero_row[j] != T(0)) filled.push_back(j);
+    return filled;
+}
+
 // A Tensor Machine on CSR rows. What zero_row adds to projections and gradient is the same for all rows, and
 // added separately.
 template <class T>
@@ -268,10 +277,10 @@ void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room
     const bool split = room.splits && !room.splits->empty() && job.rows > piece &&
                        room.borders.size() == std::size_t(team.start()) + 1;
     const Splits* splits = split ? room.splits : nullptr;
-    if (job.zero_row)
-        for (std::int64_t j = 0; j < job.width; ++j)
-            for (std::int64_t k = 0; k < columns; ++k)
-                wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * stride + k]);
+    const std::vector<std::int64_t> filled = filled_columns(job);
+    for (const std::int64_t j : filled)
+        for (std::int64_t k = 0; k < columns; ++k)
+            wide_offset[k] += double(job.zero_row[j]) * double(job.factors[j * stride + k]);
     const std::vector<T> offset(wide_offset.begin(), wide_offset.end());
     std::vector<double> base_parts(job.zero_row || job.basis.unit_rows ? block / piece * columns : 0);
     run_halves(
@@ -292,7 +301,7 @@ void run_sparse(const Job<T>& job, Team& team, Totals& totals, T* gradient, Room
     if (job.want != Want::gradient || !job.zero_row) return;
     for (std::int64_t p = 0; p < block / piece; ++p)
         for (std::int64_t k = 0; k < columns; ++k) base[k] += base_parts[p * columns + k];
-    for (std::int64_t j = 0; j < job.width; ++j)
+    for (const std::int64_t j : filled)
         for (std::int64_t k = 0; k < columns; ++k)
             gradient[j * stride + k] =
                 T(double(gradient[j * stride + k]) + double(job.zero_row[j]) * base[k]);

@@ -65,6 +65,15 @@ def test_scaled_divides_by_the_size_of_entries(rng, storage):
         np.testing.assert_allclose(basis.lift(X).matrix[:, column], unit * np.clip(moved, -4, 4), atol=1e-12)
 
 
+def test_scaled_does_not_centre_rare_columns(rng):
+    X = np.zeros((1024, 3))
+    X[:1, 0] = X[:2, 1] = 2.0  # one row of 1,024, and two
+    X[:, 2] = rng.random(1024)
+    basis = learn_basis("scaled", sparse.csr_array(X), np.ones(1024))
+    np.testing.assert_allclose(basis.shift, [0, 4 / 1024, X[:, 2].mean()])
+    assert basis.zero_row is basis.zero_row  # all blocks share it
+
+
 def test_unit_is_the_papers(rng):
     X = rows(rng)
     lifted = learn_basis("unit", X, np.ones(40)).lift(X).matrix

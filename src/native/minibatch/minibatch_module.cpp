@@ -13,6 +13,7 @@
 #include "course.hpp"
 #include "descent.hpp"
 #include "packed_descent.hpp"
+#include "sparse_descent.hpp"
 
 namespace tensormachines {
 
@@ -41,6 +42,11 @@ public:
             weights_.push_back(weights(i));
         }
         size_ = layout.head() + blocks_[0]->features() * layout.columns();
+        if (layout.model == Model::tensor && !blocks_[0]->spline()) {
+            std::vector<Job<T>> jobs;
+            for (const Block<T>* block : blocks_) jobs.push_back(block->job(loss_, layout, 1, nullptr));
+            few_columns_ = number_columns(jobs);
+        }
     }
 
     // One step along each block of `order`, with the rates and corrections of the steps; none if there are no
@@ -79,18 +85,18 @@ public:
                                total_weight_,
                                moves ? 0 : penalty(vectors)};
         Team team(threads_of_step(threads));
-        const std::shared_ptr<const Division> division = divide(team.start());
+        const std::shared_ptr<const Division> division = few_columns_.empty() ? divide(team.start()) : nullptr;
         nb::gil_scoped_release release;
         const FlushDenormals flush;
         const SplineTables<T>* spline =
             same_spline_ && layout_.model == Model::tensor ? blocks_[0]->spline() : nullptr;
         Progress progress;
-        if (spline && all_packed_) {
+        if (spline && all_packed_)
             progress = PackedDescent<T>(vectors, layout_, *spline, blocks_, loss_, team).run(course);
-        } else {
-            Descent<T> descent(vectors, size_, layout_, spline, division->borders, team);
-            progress = run(descent, course, *division);
-        }
+        else if (division)
+            progress = run_all_columns(vectors, spline, course, *division, team);
+        else
+            progress = run_few_columns(vectors, course, team);
         return {progress.total, progress.largest, progress.steps};
     }
 
@@ -120,11 +126,12 @@ private:
         std::vector<Splits> splits;  // of the blocks
     };
 
-    Progress run(Descent<T>& descent, const Course<T>& course, const Division& division) const {
+    // Takes the steps of a course: `evaluate` returns the totals of step i, and `move` moves along them.
+    template <class Evaluate, class Move>
+    Progress run(const Course<T>& course, Evaluate evaluate, Move move) const {
         Progress progress;
         for (std::int64_t i = 0; i < course.steps; ++i) {
-            const std::int64_t number = course.order[i];
-            Totals totals = descent.evaluate(*blocks_[number], loss_, division.splits[number]);
+            Totals totals = evaluate(i);
             totals /= total_weight_;
             progress.total += totals.value[0];
             if (course.fails(progress)) progress.stop(i);
@@ -133,7 +140,7 @@ private:
                 progress.total += 0.5 * course.share(i) * course.penalty;
                 continue;
             }
-            const AdamSums sums = descent.step(totals, course.step(i));
+            const AdamSums sums = move(totals, i);
             progress.total += 0.5 * course.share(i) * sums.penalty;
             progress.largest = sums.largest;
             if (course.fails(progress)) progress.stop(i);
@@ -141,6 +148,28 @@ private:
         }
         progress.steps = course.steps;
         return progress;
+    }
+
+    Progress run_few_columns(const AdamVectors<T>& vectors, const Course<T>& course, Team& team) const {
+        SparseDescent<T> descent(vectors, size_, layout_, few_columns_, course, penalty(vectors), team);
+        const Progress progress = run(
+            course,
+            [&](std::int64_t i) { return descent.evaluate(*blocks_[course.order[i]], loss_, i); },
+            [&](const Totals& totals, std::int64_t i) { return descent.step(totals, i); });
+        if (course.moves()) descent.finish();
+        return progress;
+    }
+
+    Progress run_all_columns(const AdamVectors<T>& vectors, const SplineTables<T>* spline,
+                             const Course<T>& course, const Division& division, Team& team) const {
+        Descent<T> descent(vectors, size_, layout_, spline, division.borders, team);
+        return run(
+            course,
+            [&](std::int64_t i) {
+                const std::int64_t number = course.order[i];
+                return descent.evaluate(*blocks_[number], loss_, division.splits[number]);
+            },
+            [&](const Totals& totals, std::int64_t i) { return descent.step(totals, course.step(i)); });
     }
 
     // Returns the last one if it is for as many threads. Needs the GIL.
@@ -170,6 +199,7 @@ private:
     double total_weight_;
     std::int64_t size_;
     bool same_spline_ = true, all_packed_ = true;
+    std::vector<FewColumns<T>> few_columns_;  // of the blocks; empty if they have many
     std::shared_ptr<const Division> division_;
 };
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -107,7 +108,7 @@ class AffineBasis:
         """Return what two bases must share so that the params of one make sense with the other."""
         return self.shift is None, self.clip, self.constant, self.unit_rows
 
-    @property
+    @cached_property
     def zero_row(self) -> np.ndarray | None:
         """Return an all-zero row in the basis, before it is divided by its norm; None if it is zero."""
         if self.shift is None or self.scale is None:

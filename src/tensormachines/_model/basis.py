@@ -19,6 +19,7 @@ from .spline_basis import SplineBasis, SplineRows
 
 BASES = ("unit", "standard", "scaled", "sphere")
 RAW_BASES = ("spline", "auto")  # these accept categories and missing values
+RARE = 1 / 512  # share of the rows that have an entry in a column which "scaled" does not centre
 CLIP = 4.0  # standard deviations for "sphere", typical sizes for "scaled"
 
 Basis: TypeAlias = AffineBasis | SplineBasis
@@ -41,8 +42,9 @@ def fit_basis(name: str | None, moments: Moments, dtype: np.dtype) -> AffineBasi
         entries_of_row = max(1.0, float(moments.present.sum() / moments.weight))
         unit = entries_of_row**-0.5
         scale = unit * inverse(moments.size_of_entries)
+        mean = np.where(moments.present < RARE * moments.weight, 0.0, moments.mean)
         return AffineBasis(
-            n_columns, moments.mean.astype(dtype), scale.astype(dtype), clip=CLIP * unit, constant=unit
+            n_columns, mean.astype(dtype), scale.astype(dtype), clip=CLIP * unit, constant=unit
         )
     scale = inverse(moments.deviation)
     if name == "sphere":

@@ -73,18 +73,20 @@ basis : {{"auto", "spline", "standard", "scaled", "sphere", "unit", None}}, defa
     columns are divided by the square root of their number; the model remains a polynomial of X. "scaled":
     like "standard", but each column is divided by the root mean square of its non-zero entries, clipped at 4
     times this value, and divided by the square root of the mean number of non-zero entries in a row. Rare
-    words and levels therefore do not become large numbers. "sphere": like "standard", but clipped at 4
-    standard deviations, and each row is divided by its norm; the model is no longer a polynomial of X, but is
-    often more accurate. "unit": each column, then each row, is divided by its norm. None: X is not
-    transformed.
+    words and levels therefore do not become large numbers. Columns that fewer than one row in 512 has are not
+    centred. "sphere": like "standard", but clipped at 4 standard deviations, and each row is divided by its
+    norm; the model is no longer a polynomial of X, but is often more accurate. "unit": each column, then each
+    row, is divided by its norm. None: X is not transformed.
 solver : {{"adam", "kfac", "lbfgs", "sfo"}}, default="adam"
     "adam" takes a step after each minibatch; its learning rate falls to 0 over ``max_iter`` passes over the
     rows. About 30 passes are enough, and the models often have a smaller test error than models with a lower
-    objective. "lbfgs" passes over all rows for every step. "kfac" is L-BFGS with a warm start (some epochs
-    over minibatches) and a Kronecker-factored curvature estimated from a sample of the rows; it needs about a
-    fifth of the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows) / 10)
-    minibatches and takes a step after each: fewer passes over the rows, more work between them. If X is a
-    Dask collection, "adam" is used only in the short fits that choose settings, and "lbfgs" fits all rows.
+    objective. If the minibatches of a sparse X have few of its columns, a step changes the coefficients of
+    these columns only. "lbfgs" passes over all rows for every step. "kfac" is L-BFGS with a warm start (some
+    epochs over minibatches) and a Kronecker-factored curvature estimated from a sample of the rows; it needs
+    about a fifth of the passes. "sfo", the Sum-of-Functions Optimizer, deals the rows into max(30, sqrt(rows)
+    / 10) minibatches and takes a step after each: fewer passes over the rows, more work between them. If X is
+    a Dask collection, each worker takes the steps of "adam" along its own rows, and their models are averaged
+    after each pass; "lbfgs" replaces "adam" for a loss of your own, and without the compiled kernel.
 max_iter : int, optional
     Maximum number of iterations. The default is 1000 for "lbfgs" and "kfac". For the other solvers an
     iteration is one pass over the rows; the default is 30 for "adam", which always makes all passes, and 1000
