@@ -1,15 +1,17 @@
 """Minibatch steps on the workers of a Dask cluster: each along its own share of the rows."""
 
+from concurrent.futures import CancelledError
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines._fit.solvers.adam import adam
 from tensormachines._fit.solvers.protocol import minimise
 from tensormachines._model.affine_basis import AffineBasis
-from tensormachines._model.block import Block, BlocksInMemory, add_up
+from tensormachines._model.block import Block, BlockList, BlocksInMemory, add_up
 from tensormachines._model.layout import Layout
 from tensormachines._model.losses import SQUARED
 from tensormachines._model.objective import Objective
@@ -147,6 +149,44 @@ def test_the_rows_of_shares_depend_on_the_number_of_workers_alone(client, data):
     assert weights.sum() == 3000
     np.testing.assert_allclose(sums, y[:3000].sum())
     assert dask_shares.SharesOnDask(client, lists, numbers, rows, n_minibatches=47).n_shares == 1
+
+
+def test_blocks_that_travel_together_have_one_basis():
+    basis = AffineBasis(50_000, np.zeros(50_000), np.ones(50_000))
+    X = sparse.csr_array((np.ones(10), np.arange(10), np.arange(11)), shape=(10, 50_000))
+    blocks = [Block(X[k : k + 1], basis, np.ones((1, 1))) for k in range(10)]
+    header, frames = distributed.protocol.serialize(BlockList(blocks) + blocks)
+    assert sum(memoryview(frame).nbytes for frame in frames) < 1.2 * (basis.shift.nbytes + basis.scale.nbytes)
+    back = distributed.protocol.deserialize(header, frames)
+    assert type(back) is BlockList
+    assert len({id(block.basis) for block in back}) == 1
+
+
+@pytest.mark.parametrize(("lost", "found"), [(0, 1), (3, 1), (4, None)])
+def test_sums_are_tried_again_if_what_was_sent_is_lost(client, data, monkeypatch, lost, found):
+    X, y = data
+    shares = dask_shares.SharesOnDask(
+        client, client.scatter([blocks_of(X[:60], y[:60], [60])]), [[0]], np.full(1, 60.0), n_minibatches=1
+    )
+    calls = []
+
+    def lose(self, function):
+        calls.append(function)
+        if len(calls) <= lost:
+            raise CancelledError
+        return total(self, function)
+
+    total = dask_shares.SharesOnDask._total_on_cluster
+    monkeypatch.setattr(dask_shares.SharesOnDask, "_total_on_cluster", lose)
+    if found is None:
+        with pytest.raises(CancelledError):
+            shares.total(count_shares)
+    else:
+        assert shares.total(count_shares) == (found,)
+
+
+def count_shares(share, threads):
+    return (1,)
 
 
 def sum_of_targets(share):

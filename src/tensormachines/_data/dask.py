@@ -20,7 +20,7 @@ import dask.array
 import numpy as np
 from dask.delayed import Delayed
 
-from .._model.block import Blocks, fetch_parts
+from .._model.block import BlockList, Blocks, fetch_parts
 from .._model.packed_shares import PIECE
 from .dask_blocks import BlocksOnDask, Pieces, shared_node, sum_of
 from .dask_connection import scheduler_needed
@@ -99,7 +99,7 @@ class RowsOnDask:
         minibatch = min(self.n_rows / recipe.n_parts, PIECE)
         recipe = replace(recipe, n_others=max(1, round(self.n_rows / len(self.partitions) / minibatch)))
         with scheduler_needed():
-            pieces = Pieces(self._each(recipe), self.kept)
+            pieces = Pieces(self._each(partial(_piece, recipe)), self.kept)
             measures = pieces.measures()
         n_parts = recipe.n_blocks
         training, sample, *held_out = (
@@ -291,6 +291,10 @@ def partition(what: OnPartition, number: int, first: int, X: Any, y: Any, weight
     """Apply a function to a partition, numbered from 0 as in ``X.partitions``."""
     chunk = what.reader.read(X, y, weight, Where(f"partition {number}"))
     return what.function(replace(chunk, first=first))
+
+
+def _piece(recipe: Recipe, chunk: Chunk) -> BlockList:
+    return BlockList(recipe(chunk))
 
 
 def _kinds_of_objects(X: Any, number: int) -> dict[int, str]:

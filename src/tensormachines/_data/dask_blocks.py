@@ -17,7 +17,7 @@ import dask
 import numpy as np
 from dask.sizeof import sizeof
 
-from .._model.block import Block, BlockFunction, Blocks, BlocksInMemory, add_up
+from .._model.block import Block, BlockFunction, BlockList, Blocks, BlocksInMemory, add_up
 from .dask_connection import scheduler_needed
 from .dask_shares import SUMMED_AT_ONCE, SharesOnDask
 
@@ -198,16 +198,16 @@ def _writeable(result: Any) -> Any:
 # ---- on the workers
 
 
-def changed_partition(change: Callable[[Block], Block], blocks: list[Block]) -> list[Block]:
-    return [change(block) if block.n_rows else block for block in blocks]
+def changed_partition(change: Callable[[Block], Block], blocks: BlockList) -> BlockList:
+    return BlockList(change(block) if block.n_rows else block for block in blocks)
 
 
-def _rows_and_weights(blocks: list[Block]) -> list[tuple[float, float]]:
+def _rows_and_weights(blocks: BlockList) -> list[tuple[float, float]]:
     return [(float(block.n_rows), block.total_weight) for block in blocks]
 
 
 def evaluate_pieces(
-    function: BlockFunction, chosen: list[tuple[int, list[int]]], n_leaves: int, *pieces: list[Block]
+    function: BlockFunction, chosen: list[tuple[int, list[int]]], n_leaves: int, *pieces: BlockList
 ) -> dict[Place, tuple[Any, ...]]:
     """Return the sums over the chosen blocks of the pieces, each given with its place among the leaves of a
     tree, combined as far as possible."""
@@ -222,7 +222,7 @@ def _total_of_share(share: BlocksInMemory, threads: int, function: BlockFunction
     return share.total(function)
 
 
-def _evaluate(function: BlockFunction, blocks: list[Block], numbers: list[int]) -> tuple[Any, ...]:
+def _evaluate(function: BlockFunction, blocks: BlockList, numbers: list[int]) -> tuple[Any, ...]:
     return add_up(function(blocks[number]) for number in numbers)
 
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
 import dask
 import numpy as np
 
-from .._model.block import Block, BlocksInMemory, add_up, in_one_basis, join
+from .._model.block import Block, BlockList, BlocksInMemory, add_up, in_one_basis, join
 from .dask_connection import scheduler_needed
 
 FEWEST_STEPS = 24  # of an epoch: more shares would leave fewer steps than a fit needs
 SUMMED_AT_ONCE = 8
+TRIES = 4  # of a sum, if workers die
 
 OfShare = Callable[[BlocksInMemory, int], tuple[Any, ...]]
 
@@ -56,6 +59,10 @@ class SharesOnDask:
     def total(self, function: OfShare) -> tuple[Any, ...]:
         if self.client is None:
             return of_share(function, 0, self.shares[0])
+        for _ in range(TRIES - 1):
+            # What is sent to the workers, and not computed there, is lost with the last of them that had it.
+            with suppress(CancelledError), scheduler_needed():
+                return self._total_on_cluster(function)
         with scheduler_needed():
             return self._total_on_cluster(function)
 
@@ -96,7 +103,7 @@ def _borders(rows: np.ndarray, n_shares: int) -> list[int]:
 # ---- on the workers
 
 
-def made_share(numbers: list[list[int]], n_minibatches: int, *pieces: list[Block]) -> list[Block]:
+def made_share(numbers: list[list[int]], n_minibatches: int, *pieces: BlockList) -> BlockList:
     """Join blocks of pieces to minibatches with about as many rows each."""
     blocks = [piece[number] for some, piece in zip(numbers, pieces, strict=True) for number in some]
     random = np.random.default_rng(0).permutation(len(blocks))
@@ -106,8 +113,8 @@ def made_share(numbers: list[list[int]], n_minibatches: int, *pieces: list[Block
         n_rows, number = smallest[0]
         heapq.heapreplace(smallest, (n_rows + blocks[index].n_rows, number))
         minibatches[number].append(blocks[index])
-    return in_one_basis([each[0] if len(each) == 1 else join(each) for each in minibatches])
+    return BlockList(in_one_basis([each[0] if len(each) == 1 else join(each) for each in minibatches]))
 
 
-def of_share(function: OfShare, threads: int, share: list[Block]) -> tuple[Any, ...]:
+def of_share(function: OfShare, threads: int, share: BlockList) -> tuple[Any, ...]:
     return function(BlocksInMemory(share), threads)

@@ -128,6 +128,15 @@ class Block:
         )
 
 
+class BlockList(list[Block]):
+    """Blocks that travel together to another process.
+
+    Dask would send the blocks of a plain list one by one, each with a copy of the basis."""
+
+    def __add__(self, other: list[Block]) -> BlockList:  # type: ignore[override]
+        return BlockList([*self, *other])
+
+
 BlockFunction: TypeAlias = Callable[[Block], tuple[Any, ...]]  # its results can be added up
 
 
@@ -284,8 +293,8 @@ def fetch_parts(blocks: Blocks, numbers: Sequence[int]) -> BlocksInMemory:
     return BlocksInMemory(in_one_basis([join(blocks.total(_listed, number)[0]) for number in numbers]))
 
 
-def _listed(block: Block) -> tuple[list[Block]]:
-    return ([block],)
+def _listed(block: Block) -> tuple[BlockList]:
+    return (BlockList([block]),)
 
 
 def join(blocks: Sequence[Block]) -> Block:
