@@ -12,13 +12,15 @@ NEWEST_EXTRAS := duckdb hypothesis matplotlib pandas polars pyarrow pytest pytes
 SANITIZE_address := address,undefined
 PRELOAD_address := libasan.so libubsan.so libstdc++.so.6
 TESTS_address := tests/model/test_kernel.py tests/model/test_packed_shares.py tests/model/test_spline_basis.py \
-  tests/model/test_compiled.py tests/fit/test_adam.py tests/fit/test_packed_epochs.py tests/fit/test_sfo.py \
+  tests/model/test_compiled.py tests/data/test_svmlight_source.py tests/fit/test_adam.py \
+  tests/fit/test_packed_epochs.py tests/fit/test_sparse_epochs.py tests/fit/test_sfo.py \
   tests/fit/test_sfo_models.py tests/fit/test_forged_checkpoints.py tests/peers/test_hadamard.py \
   tests/peers/test_online_polynomial.py tests/estimators/test_any_input.py tests/estimators/test_determinism.py
 SANITIZE_thread := thread
 PRELOAD_thread := libtsan.so libstdc++.so.6
 TESTS_thread := -k "thread or epochs" tests/model/test_packed_shares.py tests/fit/test_adam.py \
-  tests/fit/test_packed_epochs.py tests/fit/test_kfac.py tests/fit/test_sfo.py tests/estimators/test_determinism.py
+  tests/fit/test_packed_epochs.py tests/fit/test_sparse_epochs.py tests/fit/test_kfac.py tests/fit/test_sfo.py \
+  tests/estimators/test_determinism.py
 # Here, a kernel that cannot be built is an error: users get the package without it.
 export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \

@@ -85,7 +85,8 @@ public:
                                total_weight_,
                                moves ? 0 : penalty(vectors)};
         Team team(threads_of_step(threads));
-        const std::shared_ptr<const Division> division = few_columns_.empty() ? divide(team.start()) : nullptr;
+        const std::shared_ptr<const Division> division =
+            few_columns_.empty() ? divide(team.start()) : nullptr;
         nb::gil_scoped_release release;
         const FlushDenormals flush;
         const SplineTables<T>* spline =

@@ -1,6 +1,6 @@
-// Steps of Adam on CSR rows, where a minibatch has few of the columns. A step reads and moves the coefficients
-// of these columns alone, and their moments count the steps of their own column only (as in "lazy" Adam).
-// What the penalty does to the others meanwhile is made up for when they are needed next.
+// Steps of Adam on CSR rows, where a minibatch has few of the columns. A step reads and moves the
+// coefficients of these columns alone, and their moments count the steps of their own column only (as in
+// "lazy" Adam). What the penalty does to the others meanwhile is made up for when they are needed next.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -87,13 +87,14 @@ template <class T>
 std::vector<FewColumns<T>> number_columns(const std::vector<Job<T>>& blocks) {
     constexpr std::int64_t share = 16;  // columns for each one that a block has
     const Job<T>& first = blocks[0];
-    if (!(first.indptr32 || first.indptr64) || first.width > std::numeric_limits<std::int32_t>::max()) return {};
+    constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+    if (!(first.indptr32 || first.indptr64) || first.width > largest) return {};
     ColumnNumbers<T> numbers(first);
     std::int64_t left = first.width / share * std::int64_t(blocks.size());
     std::vector<FewColumns<T>> found;
     for (const Job<T>& job : blocks) {
         const std::int64_t entries = job.indptr32 ? job.indptr32[job.rows] : job.indptr64[job.rows];
-        if (numbers.always() > left || entries > std::numeric_limits<std::int32_t>::max()) return {};
+        if (numbers.always() > left || entries > largest) return {};
         found.push_back(numbers.few_columns(job));
         left -= found.back().size();
         if (left < 0) return {};
@@ -194,19 +195,21 @@ private:
         });
     }
 
-    // Moves the params of a column as the penalty alone does until step i: dp = -rate * alpha * p / sqrt(square),
-    // with an implicit step, which never passes 0. Params that have had no gradient yet move at the full rate,
-    // as Adam moves all whose gradient keeps its sign.
+    // Moves the params of a column as the penalty alone does until step i: dp = -rate * alpha * p /
+    // sqrt(square), with an implicit step, which never passes 0. Params that have had no gradient yet move at
+    // the full rate, as Adam moves all whose gradient keeps its sign.
     void bring_up_to(std::int64_t i, std::int64_t column) {
         const std::int64_t from = std::exchange(steps_taken_[column], i);
         const T pull = T(pulls_[i] - pulls_[from]), most = T(moves_[i] - moves_[from]);
         if (!(pull > 0)) return;
         for (std::int64_t k = place(column); k < place(column) + columns_; ++k) {
             const T unit = vectors_.units ? vectors_.units[k] : T(1),
-                    strength = vectors_.strength ? vectors_.strength[k] : T(1), param = vectors_.params[k];
-            vectors_.params[k] = vectors_.square[k] > 0
-                                     ? param / (1 + pull * strength * unit * unit / std::sqrt(vectors_.square[k]))
-                                     : param - std::clamp(param, -most, most);
+                    strength = vectors_.strength ? vectors_.strength[k] : T(1), square = vectors_.square[k];
+            T& param = vectors_.params[k];
+            if (square > 0)
+                param /= 1 + pull * strength * unit * unit / std::sqrt(square);
+            else
+                param -= std::clamp(param, -most, most);
         }
     }
 

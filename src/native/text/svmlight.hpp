@@ -60,7 +60,8 @@ public:
         }
         if (count > 18 || digits > (std::uint64_t(1) << 53) || exponent < -22 || exponent > 22)
             return other(begin, at_, result);
-        const double size = exponent < 0 ? double(digits) / POWERS[-exponent] : double(digits) * POWERS[exponent];
+        const double size =
+            exponent < 0 ? double(digits) / POWERS[-exponent] : double(digits) * POWERS[exponent];
         result = negative ? -size : size;
         return true;
     }

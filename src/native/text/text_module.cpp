@@ -22,7 +22,8 @@ bool number_of_python(const char* begin, const char* end, double& result) {
 
 bool svmlight_rows(nb::bytes text, Array<double, 1> y, Array<std::int64_t, 1> indptr,
                    Array<std::int64_t, 1> indices, Array<double, 1> values) {
-    require(has_shape(indptr, y.size() + 1) && has_shape(values, indices.size()), "a result has the wrong length");
+    require(has_shape(indptr, y.size() + 1) && has_shape(values, indices.size()),
+            "a result has the wrong length");
     const Cursor cursor(text.c_str(), text.c_str() + text.size());
     const SvmlightRows found{std::int64_t(y.size()), std::int64_t(indices.size()), y.data(), indptr.data(),
                              indices.data(), values.data()};
