@@ -1,11 +1,11 @@
 """LightGBM on the table of mixed_rows.py, from files larger than memory; mixed_rows_on_disk.py calls this.
 
-    python benchmarks/mixed_rows_lightgbm.py fit 'FOLDER/*.parquet' MODEL --seconds 600 --threads 2
+    python benchmarks/mixed_rows_lightgbm.py fit 'FOLDER/*.parquet' MODEL --seconds 600 [--most-levels 1000]
     python benchmarks/mixed_rows_lightgbm.py test FILE MODEL
 
 Rows are read through `lightgbm.Sequence`, a file at a time: LightGBM draws its sample for the bins, then
-keeps one byte for a number. Text becomes categories, by one pass over the files before. Settings are the
-defaults; trees are added until the time is over, reading included, or 2,000 of them are there."""
+keeps one byte for a number. Text becomes categories, by one pass over the files before, or numbers if it has
+more than `--most-levels`, as LightGBM's documentation advises for very many. Settings are the defaults; trees are added until the time is over, reading included, or 2,000 of them are there."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Rows(lightgbm.Sequence):
         return Rows.kept[1][rows]
 
 
-def fit(paths: list[str], model: str, seconds: float, threads: int) -> None:
+def fit(paths: list[str], model: str, seconds: float, threads: int, most_levels: int) -> None:
     began = time.perf_counter()
     levels = find_levels(paths)
     settings = {"objective": "regression", "num_threads": threads, "verbosity": -1, "force_col_wise": True}
@@ -82,7 +82,7 @@ def fit(paths: list[str], model: str, seconds: float, threads: int) -> None:
         [Rows(path, levels) for path in paths],
         targets(paths),
         feature_name=names(),
-        categorical_feature=TEXT,
+        categorical_feature=[name for name in TEXT if len(levels[name]) <= most_levels],
         params=settings,
     ).construct()
     Rows.kept = None
@@ -115,10 +115,11 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--most-levels", type=int, default=10**9, help="of a category")
     arguments = parser.parse_args()
     paths = sorted(glob(arguments.files))
     if arguments.step == "fit":
-        fit(paths, arguments.model, arguments.seconds, arguments.threads)
+        fit(paths, arguments.model, arguments.seconds, arguments.threads, arguments.most_levels)
     else:
         test(paths, arguments.model)
 
