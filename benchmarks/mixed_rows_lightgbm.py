@@ -5,7 +5,8 @@
 
 Rows are read through `lightgbm.Sequence`, a file at a time: LightGBM draws its sample for the bins, then
 keeps one byte for a number. Text becomes categories, by one pass over the files before, or numbers if it has
-more than `--most-levels`, as LightGBM's documentation advises for very many. Settings are the defaults; trees are added until the time is over, reading included, or 2,000 of them are there."""
+more than `--most-levels`, as LightGBM's documentation advises for very many. Settings are the defaults; trees
+are added until the time is over, reading included, or 2,000 of them are there."""
 
 from __future__ import annotations
 
