@@ -19,8 +19,8 @@ TESTS_address := tests/model/test_kernel.py tests/model/test_packed_shares.py te
 SANITIZE_thread := thread
 PRELOAD_thread := libtsan.so libstdc++.so.6
 TESTS_thread := -k "thread or epochs" tests/model/test_packed_shares.py tests/fit/test_adam.py \
-  tests/fit/test_packed_epochs.py tests/fit/test_sparse_epochs.py tests/fit/test_kfac.py tests/fit/test_sfo.py \
-  tests/estimators/test_determinism.py
+  tests/fit/test_packed_epochs.py tests/fit/test_sparse_epochs.py tests/fit/test_kfac.py \
+  tests/fit/test_sfo.py tests/estimators/test_determinism.py
 # Here, a kernel that cannot be built is an error: users get the package without it.
 export TENSORMACHINES_EXTENSION ?= on
 SOURCES := pyproject.toml CMakeLists.txt \

@@ -133,7 +133,7 @@ class BlockList(list[Block]):
 
     Dask would send the blocks of a plain list one by one, each with a copy of the basis."""
 
-    def __add__(self, other: list[Block]) -> BlockList:  # type: ignore[override]
+    def __add__(self, other: list[Block]) -> BlockList:  # type: ignore[override]  # list's takes lists of anything
         return BlockList([*self, *other])
 
 
