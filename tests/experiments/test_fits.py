@@ -100,6 +100,25 @@ def test_a_search_gives_every_candidate_the_error_that_cross_validation_by_hand_
         assert spread == pytest.approx(np.std(errors), abs=0.02)
 
 
+def test_tm_free_chooses_its_degree_and_relevance(rng):
+    X = rng.standard_normal((300, 3)).astype(np.float32)
+    y = (X[:, 0] * X[:, 1] * X[:, 2]).astype(float)  # which no degree of 2 can fit
+    scaled = ScaledSet(Data("made", X[:250], y[:250], X[250:], y[250:], True, "folder"), "regression", 2)
+    method = METHODS["tm-free"]
+    grid = {"rank": (2,), "alpha": (1e-6,), "init_scale": (1.0,), "degree": (2, 3), "relevance": (0, 1)}
+    found = Search(method, scaled, 250, grid, 2)()
+    assert {(params["degree"], params["relevance"]) for params, *_ in found} == {
+        (2, 0),
+        (2, 1),
+        (3, 0),
+        (3, 1),
+    }
+    best, *_ = min(found, key=lambda candidate: candidate[1])
+    assert best["degree"] == 3
+    model = method.estimator("regression", 2, 0, best, 40)
+    assert (model.degree, model.relevance) == (3, best["relevance"])
+
+
 def test_rows_of_one_target_stay_together(regression):
     y = np.repeat(np.arange(8.0), 5)
     splits = replace(regression, whole_targets=True).splits(y, 4)

@@ -1,13 +1,9 @@
+import time
+
 import pytest
 
 from tensormachines.experiments import parallel as module
-from tensormachines.experiments.parallel import deal, run_all
-
-
-def test_work_is_dealt_evenly():
-    assert deal({"a": 5.0, "b": 3.0, "c": 2.0, "d": 1.0}, 2) == [["a", "d"], ["b", "c"]]
-    assert deal({"a": 5.0, "b": 3.0}, 4) == [["a"], ["b"]]
-    assert deal({"a": 5.0, "b": 3.0}, 1) == [["a", "b"]]
+from tensormachines.experiments.parallel import run_all
 
 
 class Recorder:
@@ -17,7 +13,7 @@ class Recorder:
         self.folder, self.failing = folder, failing
 
     def guess(self, wanted, methods, experiments):
-        return 0.0 if wanted == "absent" else 1.0
+        return {"absent": 0.0, "long": 3.0, "medium": 2.0}.get(wanted, 1.0)
 
     def all(self, sets, methods, experiments, among_others=False):
         if self.failing in sets:
@@ -61,3 +57,18 @@ def test_an_interrupted_part_shows_no_traceback(tmp_path, capfd):
     with pytest.raises(ChildProcessError):
         run_all(recorder, ["x", "y"], [], [], 2)
     assert capfd.readouterr().err == ""
+
+
+def test_long_sets_come_first_and_no_process_waits(tmp_path):
+    class Slow(Recorder):
+        def all(self, sets, methods, experiments, among_others=False):
+            (name,) = sets
+            if name == "long":  # as long as the other process takes for the rest
+                while not ((tmp_path / "medium").exists() and (tmp_path / "short").exists()):
+                    time.sleep(0.01)
+            else:
+                assert (name == "medium") == (not (tmp_path / "medium").exists())
+            super().all(sets, methods, experiments, among_others)
+
+    run_all(Slow(tmp_path), ["short", "medium", "long"], [], [], 2)
+    assert {path.name for path in tmp_path.iterdir()} == {"short", "medium", "long"}

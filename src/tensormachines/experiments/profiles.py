@@ -1,4 +1,4 @@
-"""How much of the protocol is run: all of it, as much as two and a half hours allow, or a little of it."""
+"""How much of the protocol is run: all of it, as much as two hours allow, or a little of it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ PROFILES = {
             kernel_rows=40_000,
             kernel_trials=1,
             rungs=20,
-            rung_seconds=150,
+            rung_seconds=100,
             limit_seconds=1800,
             ranks=(1, 2, 3, 4, 5, 6, 8),
             rank_trials=3,

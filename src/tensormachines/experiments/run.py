@@ -27,7 +27,7 @@ from .report.curves import Point, curves, lowest
 from .report.labels import SAME_ROWS, SET_ORDER
 from .worker import Outcome, attempt
 
-SETS_TO_RUN = tuple(name for name in SET_ORDER if name in PRINTED or name in SAME_ROWS)
+SETS_TO_RUN = tuple(name for name in SET_ORDER if name in PRINTED)
 MOST_RANK = 5
 # A class of functions that is the same for any number of rows.
 BOUND_PARAMS: Params = {"rank": 3, "alpha": 0.0, "max_norm": 3.0}

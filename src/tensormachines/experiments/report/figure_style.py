@@ -19,6 +19,7 @@ STYLES: dict[str, tuple[str, str, Any]] = {
     "tm-batch": ("#D55E00", "o", "-"),
     "tm-sfo": ("#0072B2", "s", "-"),
     "tm-kfac": ("#6A3D9A", "<", "-"),
+    "tm-free": ("#A0522D", ">", "-"),
     "craftmaps": ("#009E73", "^", (0, (4, 1.5))),
     "basis-learner": ("#B0508A", "D", (0, (1, 1.2))),
     "apple": ("#B37400", "v", (0, (5, 1.5, 1, 1.5))),

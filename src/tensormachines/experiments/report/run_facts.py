@@ -13,6 +13,7 @@ from ..records import Line, plain_reason
 from .curves import finished, is_number
 from .labels import RELATIVES, SET_ORDER, in_order
 
+LIMITED = ("param_rank", "param_degree")  # on purpose: the paper has none beyond 5
 STATUSES = ("ok", "timeout", "crashed", "failed", "skipped")
 
 
@@ -173,11 +174,11 @@ def tunings(lines: list[Line]) -> dict[tuple[str, str], Tuning]:
 
 
 def _edges(chosen: Line, candidates: list[Line]) -> tuple[str, ...]:
-    """Return the parameters of which the smallest or largest value was chosen; ranks end on purpose."""
+    """Return the parameters of which the smallest or largest value was chosen, but for LIMITED ones."""
     found = []
     for name, value in chosen.items():
         numbers = sorted({float(line[name]) for line in candidates if is_number(line.get(name))})
-        limited = not name.startswith("param_") or name == "param_rank" or len(numbers) < 3
+        limited = not name.startswith("param_") or name in LIMITED or len(numbers) < 3
         if not limited and value in (numbers[0], numbers[-1]):
             found.append(f"{name.removeprefix('param_')} {value:g}")
     return tuple(found)

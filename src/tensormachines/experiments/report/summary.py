@@ -36,6 +36,7 @@ WHAT = {
     "tm-batch": "a Tensor Machine, fitted by L-BFGS",
     "tm-sfo": "a Tensor Machine, fitted by minibatches (SFO)",
     "tm-kfac": "a Tensor Machine, fitted by L-BFGS with curvature; not in the paper",
+    "tm-free": "the same, with its degree and the penalties of its columns tuned; not in the paper",
     "craftmaps": "a linear model on random polynomial features",
     "basis-learner": "a polynomial network that is built layer by layer",
     "apple": "a sparse polynomial that is found online",
