@@ -18,7 +18,7 @@ TESTS_address := tests/model/test_kernel.py tests/model/test_packed_shares.py te
   tests/peers/test_online_polynomial.py tests/estimators/test_any_input.py tests/estimators/test_determinism.py
 SANITIZE_thread := thread
 PRELOAD_thread := libtsan.so libstdc++.so.6
-TESTS_thread := -k "thread or epochs" tests/model/test_packed_shares.py tests/fit/test_adam.py \
+TESTS_thread := -k "(thread or epochs) and not fork" tests/model/test_packed_shares.py tests/fit/test_adam.py \
   tests/fit/test_packed_epochs.py tests/fit/test_sparse_epochs.py tests/fit/test_kfac.py \
   tests/fit/test_sfo.py tests/estimators/test_determinism.py
 # Here, a kernel that cannot be built is an error: users get the package without it.
@@ -44,7 +44,8 @@ test-newest: $(NEWEST)/pip
 
 # The kernel compiled with sanitizers of GCC: for memory and undefined behaviour, then for races. A finding
 # ends the tests. Python itself is not compiled so: hence the preloaded libraries, and no search for leaks, of
-# which Python has many at exit. The threads of BLAS, whose locks are not seen, would look like races.
+# which Python has many at exit. The threads of BLAS, whose locks are not seen, would look like races. A child
+# that starts threads after the fork of a process with threads is ended by ThreadSanitizer, so none is tested.
 sanitize: sanitize-address sanitize-thread
 
 sanitize-%: $(VENV)/developing
