@@ -360,6 +360,19 @@ def test_a_curve_that_was_ended_for_its_time_has_not_failed():
     assert not any("gave no results" in sentence for sentence in told)
 
 
+def test_fits_on_another_machine_than_that_of_kernel_ridge_are_told():
+    lines = [
+        line(method="krr", major=None, machine="A"),
+        line(method="tm-batch", machine="A"),
+        line(method="tm-sfo", machine="B"),
+        line(set="adult", method="tm-sfo", machine="B"),
+    ]
+    (told,) = [text for text in deviations_of_run(results_of(lines, [])) if "another machine" in text]
+    assert told.endswith("mix two machines: Indoor: TM-SFO.")
+    alone = deviations_of_run(results_of([fields | {"machine": "A"} for fields in lines], []))
+    assert not any("another machine" in text for text in alone)
+
+
 def test_deviations_that_the_lines_tell():
     told = deviations_of_run(results_of(some_lines(), []))
     assert told[:3] == [

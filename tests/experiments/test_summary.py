@@ -80,6 +80,12 @@ def test_advice_names_the_best_machine_and_the_best_rival(page):
     assert "100 s for 19,937 rows" in advice[2]
 
 
+def test_advice_says_who_chooses_what_the_paper_fixes():
+    free = [fit | {"method": "tm-free"} if fit["method"] == "tm-sfo" else fit for fit in golden_lines()]
+    advice = blocks(summary(free), Bullets)[2].items
+    assert advice[0].endswith('solver="kfac"; degree and relevance are chosen by their ...CV forms.')
+
+
 def test_it_is_two_pages_of_plain_text_at_most(page):
     """Some 500 words a page; tables take room, so that 900 are left for both."""
     assert len(to_markdown(page).split()) < 900

@@ -65,6 +65,7 @@ def deviations_of_run(results: Results) -> list[str]:
         *_selection(results),
         *_edges(results),
         *_trials(results),
+        *_other_machines(results),
         *_last_values(results),
         *_ended_early(results),
     ]
@@ -171,6 +172,23 @@ def _trials(results: Results) -> list[str]:
             f" Only one for {listing(once)}, where nothing is random but the rows of KRR if it has a part."
         )
     return [text]
+
+
+def _other_machines(results: Results) -> list[str]:
+    """Name the curves with fits on another machine than that of KRR, to whose time theirs is compared."""
+    elsewhere: dict[str, list[str]] = {}
+    for (name, method), curve in results.compared.items():
+        baseline = results.best(name, "krr")
+        machines = {line.get("machine") for point in curve.points for line in point.lines}
+        if baseline and machines - {baseline.value("machine")}:
+            elsewhere.setdefault(name, []).append(method_name(method))
+    if not elsewhere:
+        return []
+    listed = "; ".join(f"{set_name(name)}: {listing(methods)}" for name, methods in elsewhere.items())
+    return [
+        "The run was continued on another machine. Fits of these methods were, in part or all, on another "
+        f"one than that of KRR, so their relative times mix two machines: {listed}."
+    ]
 
 
 def _edges(results: Results) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from statistics import median
 
-from ..methods import METHODS
+from ..methods import FREE, METHODS
 from ..records import Line, latest
 from .curves import Point, over_sets
 from .document import Bullets, Cell, Page, Row, Section, Table
@@ -193,7 +193,7 @@ def _advice(results: Results) -> tuple[str, ...]:
             f"Begin with {method_name(first)}: of the Tensor Machines it has the lowest error on "
             f"{firsts.count(first)} of {count(len(firsts), 'set')}, in a median of "
             f"{times(summaries[first][1].median)} KRR's time. In this package it is TensorMachineRegressor "
-            f'or TensorMachineClassifier with solver="{METHODS[first].fixed["solver"]}".'
+            f'or TensorMachineClassifier with solver="{METHODS[first].fixed["solver"]}"{_free(first)}.'
         )
     if rivals:
         rival = min(rivals, key=lambda method: errors[method])
@@ -214,6 +214,12 @@ def _advice(results: Results) -> tuple[str, ...]:
         "instead, which these experiments do not cover."
     )
     return tuple(found)
+
+
+def _free(machine: str) -> str:
+    """Say who chooses the settings that other machines take from the paper."""
+    free = [name for name in METHODS[machine].grid if name in FREE]
+    return f"; {listing(free)} are chosen by their ...CV forms" if free else ""
 
 
 def _names(results: Results) -> list[str]:
