@@ -58,7 +58,7 @@ def test_majority():
         ([True, True], "confirmed"),
         ([True, None], "mixed"),
         ([False, None], "mixed"),
-        ([None, None], "within the noise"),
+        ([None, None], "too close to call"),
         ([False, False], "refuted"),
         ([], "not testable here"),
     ],
@@ -66,4 +66,4 @@ def test_majority():
 def test_what_may_be_chance_neither_confirms_nor_refutes(parts, verdict):
     found = claim("It is so.", parts, "Figures.", "Table 2")
     assert found.verdict == verdict
-    assert ("Within the noise: " in found.figures) == (None in parts)
+    assert ("Too close to call: " in found.figures) == (None in parts)

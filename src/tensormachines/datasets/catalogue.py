@@ -81,8 +81,8 @@ _PAPER = (
     DataSet(
         "indoor", "Indoor", "indoor", True, "regression", 3, 19_937, 1_111, 520, f"{UCI}/310/ujiindoorloc",
         CC_BY, INDOOR,
-        "The target is the longitude, not centred, as the printed errors suggest; the paper prints 11,114 "
-        "test rows, the original split has 1,111.",
+        "The target is the longitude as recorded, far from 0, as the printed errors suggest; the paper "
+        "prints 11,114 test rows, the original split has 1,111.",
         "7dada4afdc6f5b2ecbcdaf962af001cb35f3ed3299dff08d557e515bbfeb56af",
     ),
     DataSet(

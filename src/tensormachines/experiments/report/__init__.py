@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ..._data.atomic_file import complete_or_not
@@ -15,12 +16,17 @@ from .summary import summary
 
 
 def judge(lines: list[Line]) -> list[Claim]:
-    """Judge every claim: first those of the paper's text, then those about the numbers that it prints."""
+    """Judge the claims of the paper's text, then the aims of this package, which follow from its tables."""
     lines = latest(lines)
+    aims = (
+        *(comparison.printed_error(lines, name) for name in comparison.TARGETS),
+        comparison.printed_time(lines),
+    )
     return [
         comparison.parsimony(lines),
         comparison.worst_case(lines),
         comparison.solvers(lines),
+        comparison.rival_times(lines),
         comparison.time_and_error(lines),
         growth.starts(lines),
         growth.seconds_with_rows(lines),
@@ -29,8 +35,7 @@ def judge(lines: list[Line]) -> list[Claim]:
         growth.error_with_rank(lines),
         growth.enough_rank(lines),
         growth.bound_with_rows(lines),
-        *(comparison.printed_error(lines, name) for name in comparison.TARGETS),
-        comparison.printed_time(lines),
+        *(replace(aim, aim=True) for aim in aims),
     ]
 
 

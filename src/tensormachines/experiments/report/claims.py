@@ -13,19 +13,23 @@ CONFIRMED, MIXED, REFUTED, UNDECIDED, NOT_TESTABLE = VERDICTS = (
     "confirmed",
     "mixed",
     "refuted",
-    "within the noise",
+    "too close to call",
     "not testable here",
 )
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, the verdict on it, the numbers that decide, and the table or figure with them."""
+    """A claim of the paper, the verdict on it, the numbers that decide, and the table or figure with them.
+
+    An ``aim`` is judged in the same way, but is one of this package.
+    """
 
     statement: str
     verdict: str
     figures: str
     shown_in: str
+    aim: bool = False
 
 
 def claim(
@@ -49,7 +53,7 @@ def claim(
     note = f" Not tested: {listing(untested)}." if untested else ""
     unclear = sum(part is None for part in parts)
     if unclear:
-        note = f" Within the noise: {unclear} of {len(parts)} comparisons.{note}"
+        note = f" Too close to call: {unclear} of {len(parts)} comparisons.{note}"
     return Claim(statement, verdict, figures + note, shown_in)
 
 

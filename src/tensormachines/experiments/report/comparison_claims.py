@@ -21,6 +21,7 @@ from .curves import (
     lowest,
     over_sets,
     own_or_relative,
+    printed_relatives,
     relatives,
 )
 from .labels import (
@@ -73,8 +74,7 @@ def parsimony(lines: list[Line]) -> Claim:
     machines, features = (
         [point for point in best if point.method in methods] for methods in (TENSOR_MACHINES, ("craftmaps",))
     )
-    pairs = [(rival, lowest(point for point in machines if point.set == rival.set)) for rival in features]
-    better = [lower(machine, rival) for rival, machine in pairs if machine]
+    better = [lower(machine, rival) for rival in features for machine in machines if machine.set == rival.set]
     if not better:
         return claim(statement, [], missing(lines, "compare", (), (*TENSOR_MACHINES, "craftmaps")), "Table 4")
     ranks = [point.value("param_rank") or 0 for point in machines]
@@ -89,10 +89,12 @@ def parsimony(lines: list[Line]) -> Claim:
     figures = (
         f"Tensor Machines: rank {span(ranks)} (the largest tried was {largest}{by_construction}), "
         f"{span(sizes)} times d parameters. CRAFTMaps: {span([point.at or 0 for point in features])} "
-        f"features, {span(rival_sizes)} times d parameters. The better Tensor Machine is more accurate than "
-        f"CRAFTMaps on {better.count(True)} of {count(len(better), 'set')}, less on {better.count(False)}."
+        f"features, {span(rival_sizes)} times d parameters. In {count(len(better), 'comparison')} of a "
+        "Tensor Machine with CRAFTMaps on a set, the Tensor Machine is clearly more accurate in "
+        f"{better.count(True)}, clearly less in {better.count(False)}."
     )
-    return claim(statement, parts, f"{figures}{larger_figures}", "Table 4")
+    untested = [] if larger or largest > LARGEST_RANK else [f"a rank above {LARGEST_RANK}"]
+    return claim(statement, parts, f"{figures}{larger_figures}", "Table 4", untested)
 
 
 def _larger_ranks(lines: list[Line]) -> tuple[list[bool], str]:
@@ -173,13 +175,46 @@ def solvers(lines: list[Line]) -> Claim:
         majority(accurate),
     ]
     figures = "; ".join(
-        f"{method_name(method)}: median relative time {number(seconds.median)}, {number(seconds.width)} "
-        f"between its quartiles, median relative error {percent(errors.median)}, {number(errors.width)} "
-        "between its quartiles"
+        f"{method_name(method)}: median relative time {number(seconds.median)} (interquartile range "
+        f"{number(seconds.width)}), median relative error {percent(errors.median)} (interquartile range "
+        f"{number(errors.width)})"
         for method, (errors, seconds) in summary.items()
     )
-    clear = f"TM-Batch is more accurate on {accurate.count(True)}, less on {accurate.count(False)}"
-    return claim(statement, parts, f"{figures}; {clear}. ({sets})", "Figure 1")
+    clear = (
+        f"TM-Batch is clearly more accurate on {count(accurate.count(True), 'set')}, clearly less on "
+        f"{accurate.count(False)}"
+    )
+    return claim(statement, parts, f"{figures}; {clear}. ({sets}) {_printed_solvers()}", "Figure 1")
+
+
+def _printed_solvers() -> str:
+    """Say what the paper's own table has for the same claim."""
+    printed = over_sets(printed_relatives())
+    batch, sfo = (number(printed[method][1].median, 2) for method in TENSOR_MACHINES)
+    first = sum(cells["tm-batch"].error < cells["tm-sfo"].error for cells in PRINTED.values())
+    return (
+        f"By the paper's Table 2, TM-SFO has the higher median ({sfo} against {batch}), and TM-Batch is more "
+        f"accurate on {first} of {len(PRINTED)} sets."
+    )
+
+
+def rival_times(lines: list[Line]) -> Claim:
+    """Judge the rivals' seconds by their medians over sets."""
+    statement = "CRAFTMaps and Basis Learner take more time than Tensor Machines, and Apple takes the least."
+    methods = (*TENSOR_MACHINES, *RIVALS)
+    relative, sets = _relative(curves(lines), methods)
+    if len(relative) < FEWEST_SETS * len(methods):
+        needed = f"{FEWEST_SETS} sets with all methods are needed, here: {sets}."
+        needed += f" {missing(lines, 'compare', (), ('krr', *methods))}"
+        return claim(statement, [], needed, "Figure 1")
+    medians = {method: seconds.median for method, (_, seconds) in over_sets(relative).items()}
+    machines = [medians[method] for method in TENSOR_MACHINES]
+    parts = [_sooner(max(machines), medians[rival]) for rival in ("craftmaps", "basis-learner")]
+    parts.append(_sooner(medians["apple"], min(machines)))
+    listed = ", ".join(f"{method_name(method)} {number(median)}" for method, median in medians.items())
+    figures = f"Median time relative to KRR's, of the fit with the lowest error: {listed}. ({sets})"
+    untested = ["Vowpal Wabbit, whose seconds the paper prints for Apple"]
+    return claim(statement, parts, figures, "Figure 1", untested)
 
 
 def _sooner(first: float, second: float) -> bool | None:
@@ -196,7 +231,7 @@ def time_and_error(lines: list[Line]) -> Claim:
         "sooner on Forest."
     )
     parts: list[bool | None] = []
-    figures, tested = [], []
+    figures, tested, untested = [], [], []
     compared = curves(lines)
     for name in own_or_relative(compared, "slice", "forest"):
         machines, rivals = (
@@ -211,6 +246,8 @@ def time_and_error(lines: list[Line]) -> Claim:
         best, rival = lowest(machines), lowest(rivals)
         if best is None or rival is None:
             continue
+        absent = [method_name(method) for method in RIVALS if (name, method) not in best_points(compared)]
+        untested += [f"{listing(absent)} on {set_name(name)}"] if absent else []
         near = NEAR * rival.error.mean
         ours, theirs = (
             cheapest(point for point in points if point.error.mean <= near) for points in (machines, rivals)
@@ -223,11 +260,12 @@ def time_and_error(lines: list[Line]) -> Claim:
         tested.append(name)
         figures.append(
             f"{set_name(name)}: lowest error {number(best.error.mean)} ({method_name(best.method)}) against "
-            f"{number(rival.error.mean)} ({method_name(rival.method)}); seconds to within {share(NEAR - 1)} "
-            f"of the latter: {_seconds(ours)} against {_seconds(theirs)}"
+            f"{number(rival.error.mean)} ({method_name(rival.method)}); seconds to come within "
+            f"{share(NEAR - 1)} of the latter: {_seconds(ours)} against {_seconds(theirs)}"
         )
     figure = sentences(figures) or missing(lines, "compare", ("slice", "forest"), (*TENSOR_MACHINES, *RIVALS))
-    return claim(statement, parts, figure, "Figure 3", untested_sets(("slice", "forest"), tested))
+    untested += untested_sets(("slice", "forest"), tested)
+    return claim(statement, parts, figure, "Figure 3", untested)
 
 
 def _seconds(point: Point | None) -> str:
@@ -313,12 +351,16 @@ def _chance(point: Point) -> str:
     if deviation == 0:
         return ""
     test_rows = whole(point.value("test_rows"))
-    return f", and {test_rows} test rows, which give a standard error of {number(deviation, 1)}"
+    error = f"{number(deviation, 1)} if they are independent"
+    return f", and {test_rows} test rows, which give a standard error of {error}"
 
 
 def printed_time(lines: list[Line]) -> Claim:
-    """Judge the fit of the lowest error, which is in the tables, and the fastest with the printed error."""
-    statement = f"Relative to KRR, Tensor Machines take at least {FASTER:g} times less time than printed."
+    """Judge the fit of the lowest error, which is in the tables, and the fastest with the printed error.
+
+    The latter counts in classification alone: a centred target makes the printed error easier to reach.
+    """
+    statement = f"Relative to KRR, our Tensor Machines take at most 1 / {FASTER:g} of the printed time."
     compared = curves(lines)
     best = best_points(compared)
     parts, figures, untested = [], [], []
@@ -336,7 +378,9 @@ def printed_time(lines: list[Line]) -> Claim:
         if reached:
             first_gain = printed.time_gain(printed_krr, reached.seconds.mean / krr.seconds.mean)
             also = f"{times(first_gain)} where the printed error is first reached"
-        parts += [gain >= FASTER, first_gain >= FASTER]
+        classes = best[name, method].value("task") != "regression"
+        parts += [gain >= FASTER, first_gain >= FASTER] if classes else [gain >= FASTER]
+        also += "" if classes else " (not judged: our target is centred)"
         figures.append(
             f"{method_name(method)} on {set_name(name)}: {number(ratio)} of the time of KRR on "
             f"{whole(krr.value('rows'))} rows, printed {number(printed.relative_time(printed_krr))}: "

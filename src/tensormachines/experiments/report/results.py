@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..methods import METHODS
 from ..printed import PRINTED
+from ..profiles import PROFILES
 from ..records import Line
 from .claims import Claim
-from .curves import Curves, Point, Relative, best_points, curves, relatives
-from .labels import SAME_ROWS, duration, in_order, listing
+from .curves import Curves, Point, Relative, best_points, curves, lowest, relatives
+from .labels import MACHINES, SAME_ROWS, duration, in_order, listing, whole
+from .noise import lower
 from .run_facts import RunFacts, Tuning, UsedSet, run_facts, tunings, used_sets
 
 
@@ -51,13 +54,25 @@ class Results:
         """Profile, limit and duration, for every caption: an error is worth what was spent on it."""
         if not self.lines:
             return ""
-        limits = listing([duration(limit) for limit in self.run.limits])
-        limit = f"; at most {limits} a fit" if limits else ""
+        known = [PROFILES[name].rung_seconds for name in self.run.profiles if name in PROFILES]
+        limits = listing([whole(limit) for limit in dict.fromkeys(known)])
+        limit = f"; curves end where a fit would take more than {limits} s" if limits else ""
         profile = " + ".join(self.run.profiles) or "unknown"
         return f"Profile {profile}{limit}; {duration(self.run.elapsed)} in all."
 
     def best(self, name: str, method: str) -> Point | None:
         return self.points.get((name, method))
+
+    @property
+    def rivals(self) -> list[str]:
+        """Methods other than Tensor Machines and KRR, which the paper does not count."""
+        return [method for method in self.methods if method != "krr" and method not in MACHINES]
+
+    @property
+    def contested(self) -> list[str]:
+        """Sets that count and have both a Tensor Machine and a rival."""
+        names = [data_set.name for data_set in self.counted]
+        return [name for name in names if self.best_of(name, MACHINES) and self.best_of(name, self.rivals)]
 
     def winner(self, name: str) -> str | None:
         """Return the method of the lowest mean error on a set, excluding KRR as in the paper."""
@@ -67,6 +82,18 @@ class Results:
             if method != "krr" and (point := self.best(name, method))
         }
         return min(errors, key=lambda method: errors[method]) if errors else None
+
+    def best_of(self, name: str, methods: Iterable[str]) -> Point | None:
+        """Return the point of the lowest mean error on a set."""
+        return lowest(point for method in methods if (point := self.best(name, method)))
+
+    def won(self, name: str, machines: Sequence[str] = MACHINES) -> bool | None:
+        """Return whether the best of ``machines`` is clearly better than the best rival.
+
+        None if the difference may be chance, or one of them is missing.
+        """
+        machine, rival = self.best_of(name, machines), self.best_of(name, self.rivals)
+        return lower(machine, rival) if machine and rival else None
 
     def time_factor(self, name: str, method: str) -> float | None:
         """Return how many times smaller our time relative to KRR is than the printed one."""
