@@ -26,7 +26,7 @@ ROWS_NEEDED = 3  # row counts, for a slope
 
 def starts(lines: list[Line]) -> Claim:
     statement = (
-        "The nonconvex fit is robust: it ends at about the same error from all random starts of the tuned size."
+        "The nonconvex fit is robust: it ends at about the same error from random starts of the tuned size."
     )
     begun = [point for point in best_points(curves(lines, "starts")).values() if point.error.count > 1]
     if not begun:
