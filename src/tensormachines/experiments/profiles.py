@@ -1,4 +1,4 @@
-"""How much of the protocol is run: all of it, as much as two hours allow, or a little of it."""
+"""How much of the protocol is run: all of it, as much as a few hours allow, or a little of it."""
 
 from __future__ import annotations
 
