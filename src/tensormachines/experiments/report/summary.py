@@ -200,9 +200,8 @@ def _advice(results: Results) -> tuple[str, ...]:
     summaries = over_sets(results.relative)
     most = max((errors.count for errors, _ in summaries.values()), default=0)
     errors = {method: of.median for method, (of, _) in summaries.items() if of.count == most}
-    machines, rivals = (
-        [method for method in errors if (method in MACHINES) == ours] for ours in (True, False)
-    )
+    rivals = [method for method in errors if method not in MACHINES]
+    machines = [method for method in summaries if method in MACHINES]  # a set without fits is no win
     if machines:
         firsts = [machine.method for name in _names(results) if (machine := _best_machine(results, name))]
         first = max(machines, key=firsts.count)
