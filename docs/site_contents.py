@@ -47,6 +47,7 @@ CONTENTS: Contents = {
         },
         "The paper, run again": {
             "docs/paper": "Summary",
+            "results/standard/summary": "For practitioners",
             "results/standard/report": "Report",
             "results/README": "Where it falls short",
             "docs/reproduce": "How to repeat it",
