@@ -12,8 +12,8 @@ from ..printed import PRINTED
 TENSOR_MACHINES = ("tm-batch", "tm-sfo")  # the paper's
 NOT_IN_PAPER = {
     "tm-kfac": "a Tensor Machine fitted by preconditioned L-BFGS from a better start",
-    "tm-free": "a form of TM-kfac in which cross-validation also chooses the degree, from 2 to 5, and whether "
-    "columns that matter less are penalised more",
+    "tm-free": "a form of TM-kfac in which cross-validation also chooses the degree, from 2 to 5, and "
+    "whether columns that matter less are penalised more",
 }
 MACHINES = (*TENSOR_MACHINES, *NOT_IN_PAPER)
 RIVALS = ("craftmaps", "basis-learner", "apple")
