@@ -212,10 +212,9 @@ def test_the_first_screen_tells_what_came_out(page):
     lead = " ".join(page.lead)
     assert "is at or below the printed one for TM-Batch on 0 of 1 (rivals: Apple on 0 of 1)." in lead
     assert "On Indoor the target is centred here and was not in the paper" in lead
-    assert "here is 10\N{MULTIPLICATION SIGN} smaller than the printed ratio" in lead
-    assert (
-        "a clearly lower error than every rival except KRR on 1 of 1 set," in lead
-    )  # the other has no rival
+    assert "(KRR) is 10\N{MULTIPLICATION SIGN} smaller than the printed ratio" in lead
+    # The other set has no rival.
+    assert "a clearly lower error than every rival except KRR on 1 of 1 set," in lead
     assert "TM-Batch +100.0 % and Apple +60.0 % (1 set only)" in lead
     assert "2 judged here: 1 confirmed and 1 not testable here" in lead
     assert [card.value for card in page.cards] == ["0.300"]

@@ -5,6 +5,7 @@ Each function judges one claim by its parts: it is confirmed if all of them hold
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import hypot, inf
 
 from ..printed import PRINTED, SATURATED, Printed
@@ -129,14 +130,19 @@ def _relative(compared: Curves, methods: tuple[str, ...]) -> tuple[dict[tuple[st
     return {(name, method): found[name, method] for name in complete for method in methods}, remark
 
 
+def _needed(lines: list[Line], methods: Sequence[str], sets: str) -> str:
+    """Say that ``methods`` have finished on too few sets, and which fits are missing."""
+    every = "both" if len(methods) == 2 else "all methods"
+    absent = missing(lines, "compare", (), ("krr", *methods))
+    return f"{FEWEST_SETS} sets with {every} are needed, here: {sets}. {absent}"
+
+
 def worst_case(lines: list[Line]) -> Claim:
     statement = "TM-Batch and TM-SFO have the lowest worst-case relative errors of all methods."
     methods, compared = (*TENSOR_MACHINES, *RIVALS), curves(lines)
     relative, sets = _relative(compared, methods)
     if len(relative) < FEWEST_SETS * len(methods):
-        needed = f"{FEWEST_SETS} sets with all methods are needed, here: {sets}."
-        needed += f" {missing(lines, 'compare', (), ('krr', *methods))}"
-        return claim(statement, [], needed, "Figure 1")
+        return claim(statement, [], _needed(lines, methods, sets), "Figure 1")
     best = best_points(compared)
     worst: dict[str, tuple[float, str, float]] = {}
     for (name, method), found in relative.items():
@@ -159,9 +165,7 @@ def solvers(lines: list[Line]) -> Claim:
     compared = curves(lines)
     relative, sets = _relative(compared, TENSOR_MACHINES)
     if len(relative) < FEWEST_SETS * len(TENSOR_MACHINES):
-        needed = f"{FEWEST_SETS} sets with both are needed, here: {sets}."
-        needed += f" {missing(lines, 'compare', (), ('krr', *TENSOR_MACHINES))}"
-        return claim(statement, [], needed, "Figure 1")
+        return claim(statement, [], _needed(lines, TENSOR_MACHINES, sets), "Figure 1")
     summary = over_sets(relative)
     batch_times, sfo_times = (summary[method][1] for method in TENSOR_MACHINES)
     best = best_points(compared)
@@ -204,9 +208,7 @@ def rival_times(lines: list[Line]) -> Claim:
     methods = (*TENSOR_MACHINES, *RIVALS)
     relative, sets = _relative(curves(lines), methods)
     if len(relative) < FEWEST_SETS * len(methods):
-        needed = f"{FEWEST_SETS} sets with all methods are needed, here: {sets}."
-        needed += f" {missing(lines, 'compare', (), ('krr', *methods))}"
-        return claim(statement, [], needed, "Figure 1")
+        return claim(statement, [], _needed(lines, methods, sets), "Figure 1")
     medians = {method: seconds.median for method, (_, seconds) in over_sets(relative).items()}
     machines = [medians[method] for method in TENSOR_MACHINES]
     parts = [_sooner(max(machines), medians[rival]) for rival in ("craftmaps", "basis-learner")]
@@ -246,7 +248,8 @@ def time_and_error(lines: list[Line]) -> Claim:
         best, rival = lowest(machines), lowest(rivals)
         if best is None or rival is None:
             continue
-        absent = [method_name(method) for method in RIVALS if (name, method) not in best_points(compared)]
+        fitted = {point.method for point in rivals}
+        absent = [method_name(method) for method in RIVALS if method not in fitted]
         untested += [f"{listing(absent)} on {set_name(name)}"] if absent else []
         near = NEAR * rival.error.mean
         ours, theirs = (

@@ -76,12 +76,8 @@ class Results:
 
     def winner(self, name: str) -> str | None:
         """Return the method of the lowest mean error on a set, excluding KRR as in the paper."""
-        errors = {
-            method: point.error.mean
-            for method in self.methods
-            if method != "krr" and (point := self.best(name, method))
-        }
-        return min(errors, key=lambda method: errors[method]) if errors else None
+        best = self.best_of(name, [method for method in self.methods if method != "krr"])
+        return best.method if best else None
 
     def best_of(self, name: str, methods: Iterable[str]) -> Point | None:
         """Return the point of the lowest mean error on a set."""

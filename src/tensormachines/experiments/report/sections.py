@@ -8,7 +8,7 @@ from ..printed import PRINTED
 from ..records import Line
 from .captions import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
 from .claims import VERDICTS, Claim
-from .curves import lowest, over_sets
+from .curves import over_sets
 from .deviations import DEVIATIONS, deviations_of_run
 from .document import NO_FITS, Block, Bullets, Card, Page, Section, Verdicts
 from .labels import (
@@ -96,9 +96,8 @@ def _lead(results: Results) -> tuple[str, ...]:
 
 
 def _claims_and_aims(results: Results) -> tuple[list[Claim], list[Claim]]:
-    return [claim for claim in results.claims if not claim.aim], [
-        claim for claim in results.claims if claim.aim
-    ]
+    claims = [claim for claim in results.claims if not claim.aim]
+    return claims, [claim for claim in results.claims if claim.aim]
 
 
 def _verdicts(claims: list[Claim]) -> str:
@@ -132,7 +131,7 @@ def _against_print(results: Results) -> list[str]:
         )
     if factors:
         sentences.append(
-            "Their time relative to that of kernel ridge regression (KRR) here is "
+            "The time of TM-Batch and TM-SFO relative to that of kernel ridge regression (KRR) is "
             f"{_than_printed(factors)} than the printed ratio."
         )
     return sentences
@@ -189,18 +188,11 @@ def _cards(results: Results) -> tuple[Card, ...]:
     cards = []
     for data_set in results.faithful:
         name = data_set.name
-        best = lowest(point for method in TENSOR_MACHINES if (point := results.best(name, method)))
+        best = results.best_of(name, TENSOR_MACHINES)
         if best is None:
             continue
-        printed = PRINTED[name]
-        machine, rival = (
-            min((printed[method].error, method) for method in methods)
-            for methods in (TENSOR_MACHINES, RIVALS)
-        )
-        detail = (
-            f"The paper prints {number(machine[0])} ({method_name(machine[1])}) and {number(rival[0])} "
-            f"({method_name(rival[1])})."
-        )
+        printed = [_lowest_printed(name, methods) for methods in (TENSOR_MACHINES, RIVALS)]
+        detail = f"The paper prints {listing(printed)}."
         factor = results.time_factor(name, best.method)
         if factor is not None:
             detail += f" Time relative to KRR {_than_printed([factor])} than printed."
@@ -210,6 +202,11 @@ def _cards(results: Results) -> tuple[Card, ...]:
         title = f"{set_name(name)}: error of {method_name(best.method)}"
         cards.append(Card(title, number(best.error.mean), detail))
     return tuple(cards)
+
+
+def _lowest_printed(name: str, methods: tuple[str, ...]) -> str:
+    best = min(methods, key=lambda method: PRINTED[name][method].error)
+    return f"{number(PRINTED[name][best].error)} ({method_name(best)})"
 
 
 def _facts(results: Results) -> tuple[tuple[str, str], ...]:

@@ -99,7 +99,7 @@ def _winners(results: Results) -> Table:
     rows = []
     for data_set in results.used:
         name = data_set.name
-        winner, machine = results.winner(name), _best_machine(results, name)
+        winner, machine = results.winner(name), results.best_of(name, MACHINES)
         best = results.best(name, winner) if winner else None
         level = " (level)" if machine and winner not in MACHINES and results.won(name) is None else ""
         kernel = results.best(name, "krr")
@@ -118,12 +118,8 @@ def _cell(point: Point | None, remark: str = "") -> Cell:
     return Cell(number(point.error.mean), where)
 
 
-def _best_machine(results: Results, name: str) -> Point | None:
-    return results.best_of(name, MACHINES)
-
-
 def _kernel_is_lower(results: Results, name: str) -> bool:
-    kernel, machine = results.best(name, "krr"), _best_machine(results, name)
+    kernel, machine = results.best(name, "krr"), results.best_of(name, MACHINES)
     return kernel is not None and machine is not None and lower(kernel, machine) is True
 
 
@@ -142,7 +138,7 @@ def _readings(results: Results) -> tuple[str, ...]:
         for data_set in results.counted
         if (winner := results.winner(name := data_set.name))
         and (best := results.best(name, winner))
-        and (machine := _best_machine(results, name))
+        and (machine := results.best_of(name, MACHINES))
         and best.error.mean > 0
     ]
     if lost and max(lost)[0] > 0:
@@ -203,7 +199,7 @@ def _advice(results: Results) -> tuple[str, ...]:
     rivals = [method for method in errors if method not in MACHINES]
     machines = [method for method in summaries if method in MACHINES]  # a set without fits is no win
     if machines:
-        firsts = [machine.method for name in _names(results) if (machine := _best_machine(results, name))]
+        firsts = [machine.method for name in _names(results) if (machine := results.best_of(name, MACHINES))]
         first = max(machines, key=firsts.count)
         found.append(
             f"Begin with {method_name(first)}: of the Tensor Machines it has the lowest error on "
