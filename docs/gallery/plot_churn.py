@@ -56,8 +56,9 @@ for name, model in models.items():
     print(f"{name:20} log-loss {loss:.3f}, area under the ROC curve {area:.3f}")
 
 # %%
-# Left: do 30 % of the customers with a predicted probability of 30 % leave? Right: the confusion matrix if
-# you call everybody with a probability of 30 % or more.
+# The left plot shows whether predicted probabilities are calibrated: do 30 % of the customers with a
+# predicted probability of 30 % leave? The right plot shows the confusion matrix if you call everybody with a
+# probability above 30 %.
 colours = {"Tensor Machine": "#1f5fa8", "boosted trees": "#d9822b", "logistic regression": "#666666"}
 figure, (curves, matrix) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")
 for name, values in chance.items():
@@ -75,8 +76,8 @@ matrix.set(xlabel="predicted", ylabel="observed", title="Call above 30 %")
 plt.show()
 
 # %%
-# Suppose that a call costs 20 euros and keeps half of the customers who would leave, worth 150 euros each.
-# Whom should you call?
+# Suppose that a call costs 20 euros and keeps half of the customers who would leave, and that each of these
+# is worth 150 euros. How many customers should you call?
 figure, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for name, values in chance.items():
     order = np.argsort(-values)

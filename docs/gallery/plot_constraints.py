@@ -15,8 +15,8 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.inspection import part_importance
 
 # %%
-# The true interest falls with the income and rises with the debt, more so for the young. There is much noise,
-# and there are few rows.
+# The true interest rate falls with income and rises with debt, and debt matters more for young people. There
+# is much noise, and there are few rows.
 rng = np.random.default_rng(2)
 
 
@@ -32,9 +32,9 @@ loans, _, interest = draw(300)
 new, mean, _ = draw(5000)
 
 # %%
-# ``monotonic_cst`` has -1 for columns that may only lower predictions. In a Tensor Machine such a column
-# takes no part in interactions; trees have no such limit. ``interaction_cst`` names the columns that may
-# interact: only debt and age.
+# In ``monotonic_cst``, -1 means that predictions may only fall as the column rises. In a Tensor Machine such
+# a column takes no part in interactions; trees have no such limit. ``interaction_cst`` names the columns that
+# may interact: only debt and age.
 constraints = {"monotonic_cst": {"income": -1}, "interaction_cst": [{"debt", "age"}, {"income"}]}
 models = {
     "free": TensorMachineRegressor(random_state=0),
@@ -64,7 +64,8 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Parts that are not allowed are 0, up to rounding. These are the others, by their share of the variance:
+# Parts that the constraints exclude are 0, up to rounding. The output lists the other parts, with their
+# shares of the variance:
 for name in ("free", "constrained"):
     shares = part_importance(models[name], loans, order=3).largest(8)
     parts = [f"{' and '.join(key)} {share:.1%}" for key, share in shares.items() if share > 1e-9]

@@ -16,8 +16,9 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.plots import loss_curves
 
 # %%
-# The target is the energy that buildings use in a day. A cluster of two threads in this process stands for a
-# cluster of many machines, where only ``Client("scheduler:8786")`` would differ.
+# The target is the energy that buildings use in a day. Here a cluster of two threads in this process stands
+# in for a cluster of many machines. For a real cluster, change only the client:
+# ``Client("scheduler:8786")``.
 cluster = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
 client = Client(cluster)
 rng = np.random.default_rng(0)
@@ -37,8 +38,9 @@ table["energy"] = table["floor_space"] * per_metre + rng.normal(0, 20, n)
 rows = dd.from_pandas(table[:5000], npartitions=3).persist()
 
 # %%
-# One pass over the partitions learns levels and knots. Short fits on the client choose penalty and degree;
-# then each worker takes steps along its own rows, and after every epoch all continue from the mean.
+# One pass over the partitions learns levels and knots. Short fits on the client choose penalty and degree.
+# Then each worker takes steps on its own rows, and after every epoch all workers continue from the mean of
+# their models.
 X, y = rows.drop(columns="energy"), rows["energy"]
 on_cluster = TensorMachineRegressor(random_state=0).fit(X, y)
 in_memory = TensorMachineRegressor(random_state=0).fit(

@@ -53,8 +53,9 @@ term_importance(by_date, rides, k=8)
 plt.show()
 
 # %%
-# The functions of a plain number need not join where a cycle ends. With ``periodic_features`` they do, which
-# helps most if there are few rows: here 300 wind directions, and the power of a turbine.
+# If a column is a plain number, predictions may jump where a cycle ends and begins again. With
+# ``periodic_features`` they join smoothly, which helps most if there are few rows. Here we predict the power
+# of a turbine from 300 wind directions.
 direction = rng.uniform(0, 360, 300)
 
 

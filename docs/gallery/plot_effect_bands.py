@@ -33,7 +33,8 @@ truth = {
 crop = sum(function(fields[name]) for name, function in truth.items()) + rng.normal(0, 1, 400)
 
 # %%
-# Every member takes as long as the fit. Each chooses its own penalty, so bands also allow for this choice.
+# Each bootstrap member is a new fit and takes as long as the first one. Each member chooses its own penalty,
+# so the bands also include the uncertainty of this choice.
 model = TensorMachineRegressor(random_state=0).fit(fields, crop)
 members = bootstrap(model, fields, crop, n_members=20, random_state=0)
 
@@ -49,8 +50,8 @@ for ax, (name, function) in zip(axes, truth.items(), strict=True):
 plt.show()
 
 # %%
-# For which share of the fields do the bands contain the truth? It should be 90 % at each single point; for a
-# column without an effect, bands are too wide.
+# For which share of the fields do the bands contain the truth? This share should be 90 % at each single
+# point. For a column without an effect, the bands are too wide.
 for name, function in truth.items():
     low, high = effect_band(model, name, fields, members).T
     effect = function(fields[name]) - function(fields[name]).mean()

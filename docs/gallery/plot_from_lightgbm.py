@@ -75,7 +75,7 @@ for size in sizes:
 
 # %%
 # The Tensor Machine finds the steps (``jumps_`` has its thresholds), but trees need fewer rows for them. On
-# the smooth target it is the other way round, by far.
+# the smooth target, the Tensor Machine needs far fewer rows than trees.
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for (target, name), values in errors.items():
     ax, colour = axes[int(target == "steps")], "#d9822b" if name.startswith("LGBM") else "#1f5fa8"

@@ -46,8 +46,8 @@ cost = np.array(
 train, test = slice(0, 8000), slice(8000, None)
 
 # %%
-# ``exposure`` accounts for the years. scikit-learn's linear models take rates with weights instead, and get
-# splines of the numbers, as is usual.
+# ``exposure`` accounts for the years. scikit-learn's linear models take rates with weights instead, and we
+# give them splines of the numbers, as is usual.
 columns = make_column_transformer((OneHotEncoder(), ["area"]), (SplineTransformer(), ["age", "power"]))
 frequency = TensorMachineRegressor(loss="poisson", random_state=0)
 frequency.fit(policies[train], claims[train], exposure=years[train])
@@ -68,9 +68,9 @@ truth = mean_poisson_deviance(rates, true_rate(**policies[test]), sample_weight=
 print(f"truth: deviance of claims {truth:.4f}")
 
 # %%
-# The linear model adds functions of age and power on the log scale, so its curves for different cars differ
-# only by a shift, and it underrates young drivers of powerful cars. On the costs, where noise hides the
-# interaction, it is level or a little ahead.
+# The linear model adds functions of age and power on the log scale. So its curves for different cars differ
+# only by a shift, and it predicts too few claims for young drivers of powerful cars. For the costs, where
+# noise hides the interaction, the linear model is as good or slightly better.
 ages = np.arange(18, 86.0)
 figure, axes = plt.subplots(1, 2, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, model, name in zip(

@@ -2,7 +2,7 @@
 Categories with many levels
 ===========================
 
-Post codes, products, shops: a column has hundreds of levels, some with many rows and some with three. You
+A column of post codes, products or shops has hundreds of levels, some with many rows and some with three. You
 need no encoding, and levels may differ in their slopes, not only in their means.
 """
 

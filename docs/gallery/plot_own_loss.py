@@ -42,7 +42,8 @@ demand = (demand + np.where(saturday, 30, 10) * rng.normal(size=n)).round().to_n
 train, test = slice(0, 2000), slice(2000, None)
 
 # %%
-# We compare with the mean, and with the quantile that would be best without lost customers: two thirds.
+# We compare the own loss with a model of the mean, and with a model of the quantile that would be best if no
+# customers were lost: two thirds.
 models = {
     "squared error": TensorMachineRegressor(random_state=0),
     "quantile 2/3": TensorMachineRegressor(loss="quantile", quantile=2 / 3, random_state=0),

@@ -60,9 +60,9 @@ for name, values in predicted.items():
     print(f"{name}: off by {mean_absolute_error(y_test, values):.0f} euros a month on average")
 
 # %%
-# The noise alone has a mean absolute error of 32 euros; missing values cause some of the rest. On the right,
-# the same flat is offered once a week for four years: trees predict steps, the Tensor Machine predicts a
-# slope and a season.
+# The noise alone has a mean absolute error of 32 euros; missing values cause some of the rest. In the right
+# plot, the same flat is offered once a week for four years: trees predict steps, and the Tensor Machine
+# predicts a slope and a season.
 days = pd.date_range("2021-01-01", "2024-12-30", freq="7D")
 flat = pd.DataFrame(
     {"area": 70.0, "district": "centre", "floor": 2.0, "lift": True, "built": 1950.0, "listed": days}

@@ -20,8 +20,8 @@ from tensormachines.plots import effect_curve
 from tensormachines.report import html_report
 
 # %%
-# The target is how far diabetes has progressed after a year, from ten numbers of 442 patients, in their
-# units.
+# The target is how far diabetes has progressed after a year. There are 442 patients and ten numeric columns
+# in their original units.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X, X_test, y, y_test = train_test_split(X, y, random_state=0)
 model = TensorMachineRegressor(random_state=0).fit(X, y)

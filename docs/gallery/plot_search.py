@@ -43,9 +43,9 @@ best = search.best_params_
 print(f"degree {best['degree']}, alpha {best['alpha']:g}; mean of {len(search.members_)} models")
 
 # %%
-# ``cv_results_`` has all trials in order. On the last rung, candidates that fall behind the leader after
-# their first splits are dropped, and their mean score is -inf. All candidates have a score for the first
-# split, shown here.
+# ``cv_results_`` has all trials in order. In the last round of the search, candidates that fall behind the
+# leader after their first splits are dropped, and their mean score is -inf. All candidates have a score for
+# the first split, which the plot shows.
 results = pd.DataFrame(search.cv_results_).query("iter == iter.max()").sort_values("param_alpha")
 figure, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
 for degree, colour, marker in zip((1, 2, 3), ("#666666", "#1f5fa8", "#d9822b"), "so^", strict=True):
@@ -71,7 +71,7 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# We compare it with other models, on rows that none of them has seen:
+# We compare the search with other models on held-out rows:
 models = {
     "search": search,
     "default settings": TensorMachineRegressor(random_state=0).fit(X, y),
@@ -82,6 +82,6 @@ for name, model in models.items():
     print(f"{name}: R2 {model.score(X_test, y_test):.3f}")
 
 # %%
-# A straight line is hard to beat here: the effects are nearly linear, and 309 rows say little about
-# interactions. The search says so itself: with a strong penalty all degrees are about as good. And 133 test
-# rows say little about the models: with other splits of the patients, their order changes.
+# A linear model is hard to beat here: the effects are nearly linear, and 309 rows say little about
+# interactions. The search also shows this: with a strong penalty, all degrees are about equally good. And 133
+# test rows say little about which model is best: with other splits of the patients, the order changes.

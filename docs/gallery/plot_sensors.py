@@ -3,7 +3,8 @@ Sensors: little noise, and the right degree
 ===========================================
 
 A simulator or a calibrated instrument gives targets with almost no noise, and you want an error well below a
-percent. Trees approximate by steps and stop far above that; a polynomial of the right degree does not.
+percent. Trees approximate by steps, and their error stays far above that; a polynomial of the right degree
+can reach it.
 """
 
 import matplotlib.pyplot as plt
@@ -53,8 +54,9 @@ print(f"Tensor Machine: {plain[-1]:.2f} % (polynomial of degree 6), {min(smooth)
 
 # %%
 # Each additional degree divides the error of the polynomial by about three. The default basis reaches a fifth
-# of the error of trees at once, but its piecewise functions get no further. A Gaussian process with a fitted
-# kernel is better than both. It keeps all rows; the polynomial of degree 6 keeps about 500 numbers.
+# of the error of trees at once, but does not get further, because its functions are piecewise. A Gaussian
+# process with a fitted kernel is better than both. But it stores all rows, while the polynomial of degree 6
+# stores about 500 numbers.
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 ax.semilogy(degrees, smooth, "o-", color="#d9822b", linewidth=2, label="Tensor Machine, smooth functions")
 ax.semilogy(degrees, plain, "o-", color="#1f5fa8", linewidth=2, label="Tensor Machine, plain polynomial")

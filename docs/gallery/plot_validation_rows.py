@@ -22,8 +22,8 @@ y, y_val, y_test = y[:400], y[400:600], y[600:]
 
 # %%
 # With ``early_stopping`` the fit ends ten iterations after the lowest validation loss and returns the model
-# of the best iteration. Without it, the fit only records the loss. The penalty is far too small here, to show
-# what early stopping can do.
+# of the best iteration. Without it, the fit only records the loss. We make the penalty far too small on
+# purpose, to show what early stopping can do.
 settings = {"basis": "standard", "alpha": 1e-5, "solver": "lbfgs", "tol": 1e-3, "random_state": 0}
 models = {
     "early stopping": TensorMachineRegressor(**settings, early_stopping=True),
