@@ -23,10 +23,10 @@ import numpy as np
 import sets
 from problems import Counted, in_memory, pose, start
 from records import head, print_facts, row
-from tensormachines._fit.kfac import PAIRS, minibatches, warm_start
+from tensormachines._fit.minibatch_start import descend_by_minibatches, minibatches
 from tensormachines._fit.problem import Problem
 from tensormachines._fit.settings import DEFAULT_TOL
-from tensormachines._fit.solver_table import SOLVERS
+from tensormachines._fit.solver_table import PAIRS_WITH_CURVATURE, SOLVERS
 from tensormachines._fit.solvers.lbfgs import lbfgs
 from tensormachines._fit.solvers.protocol import Iterate, Solution, minimise
 
@@ -74,9 +74,9 @@ class Run:
             parts = minibatches(self.problem.blocks, self.problem.layout.n_features)
             if parts is not None:
                 warming = Counted(replace(objective.objective, blocks=parts, alpha=0.0))
-                params = warm_start(warming, params, self.seed)  # type: ignore[arg-type]
+                params = descend_by_minibatches(warming, params, self.seed)  # type: ignore[arg-type]
                 objective.passes = warming.passes
-            options = {"history": PAIRS, "curvature": self.problem.curvature(self.alpha)}
+            options = {"history": PAIRS_WITH_CURVATURE, "curvature": self.problem.curvature(self.alpha)}
 
         def watch(solver: int, iterate: Iterate) -> bool:
             self.points.append((objective.passes, time.process_time() - began, iterate.value))

@@ -235,6 +235,7 @@ private:
                 "x must be a matrix, or the values of a CSR matrix");
         require(indptr_->dtype() == indices_->dtype(), "indptr and indices must have the same type");
         require(x_.size() == indices_->size(), "x and indices must have the same length");
+        require(x_.size() < 2 || x_.stride(0) == 1, "the values of a CSR matrix must be contiguous");
         rows_.rows = std::int64_t(indptr_->size()) - 1;
         if (indptr_->dtype() == nb::dtype<std::int32_t>()) {
             rows_.indptr32 = static_cast<const std::int32_t*>(indptr_->data());

@@ -149,6 +149,8 @@ struct AdamSums {
 };
 
 namespace {  // a copy for each instruction set
+inline double larger(double a, double b) { return a >= b || a != a ? a : b; }  // NaN if either is
+
 // From the projections of a packed row to those of the next: whole cache lines, so that threads that have
 // some registers each do not write to the same ones.
 template <class T>

@@ -156,24 +156,24 @@ inline Vec<T> tweedie_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int output
 template <class T>
 constexpr T WIDTH = T(0.02);
 
-// Like |f - y| where that is more than `width`, and a parabola below; times `size`, plus `tilt` times f - y.
+// A straight line in |f - y| where that is more than `width`, and a parabola below, with the value `at_zero`
+// at 0; times `size`, plus `tilt` times f - y. Nothing that is large is subtracted from the parabola: small
+// losses stay exact.
 template <class T>
-inline Vec<T> rounded_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs, T width, T size, T tilt) {
+inline Vec<T> rounded_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs, T width, T size, T tilt,
+                           T at_zero) {
     Vec<T> total{};
     for (int o = 0; o < outputs; ++o) {
         const Vec<T> zero{}, difference = f[o] - y[o],
                      distance = difference < zero ? -difference : difference;
         const auto near = distance < splat<T>(width);
-        total += (near ? distance * distance / (2 * width) + width / 2 : distance) * size + difference * tilt;
+        const Vec<T> rounded =
+            near ? distance * distance / (2 * width) + at_zero : distance + (at_zero - width / 2);
+        total += rounded * size + difference * tilt;
         const Vec<T> sign = difference < zero ? splat<T>(-1) : splat<T>(1);
         f[o] = ((near ? difference / width : sign) * size + tilt) * weight;
     }
     return total * weight;
-}
-template <class T>
-inline Vec<T> huber_loss(Vec<T>* f, const Vec<T>* y, Vec<T> weight, int outputs, T threshold) {
-    const Vec<T> loss = rounded_loss<T>(f, y, weight, outputs, threshold, threshold, T(0));
-    return loss - weight * (threshold * threshold / 2 * T(outputs));
 }
 
 // ---- terms
@@ -437,14 +437,16 @@ void block_losses(const Job<T>& job, const Link<T>& link, std::int64_t row, std:
                     loss = tweedie_loss<T>(f, link.y, weight, job.outputs, job.parameter);
                     break;
                 case Loss::absolute:
-                    loss = rounded_loss<T>(f, link.y, weight, job.outputs, WIDTH<T>, T(1), T(0));
+                    loss = rounded_loss<T>(f, link.y, weight, job.outputs, WIDTH<T>, T(1), T(0),
+                                           WIDTH<T> / 2);
                     break;
                 case Loss::quantile:
                     loss = rounded_loss<T>(f, link.y, weight, job.outputs, WIDTH<T>, T(0.5),
-                                           T(0.5) - job.parameter);
+                                           T(0.5) - job.parameter, WIDTH<T> / 2);
                     break;
                 case Loss::huber:
-                    loss = huber_loss<T>(f, link.y, weight, job.outputs, job.parameter);
+                    loss = rounded_loss<T>(f, link.y, weight, job.outputs, job.parameter, job.parameter, T(0),
+                                           T(0));
                     break;
             }
             link.value[m] += widen(loss);

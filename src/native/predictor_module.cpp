@@ -2,6 +2,7 @@
 // tensormachines._model.compiled for the contracts.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -61,7 +62,7 @@ void define_predictor(nb::module_& m, const char* name) {
 // Codes as in _model/compiled.py.
 enum class Link : int { identity = 0, logistic = 1, softmax = 2, log = 3, sigmoid = 4, sorted = 5 };
 
-// A view of an array of float64 with one or two axes, released at the end.
+// A view of an aligned array of float64 with one or two axes, released at the end.
 class DoubleView {
 public:
     explicit DoubleView(PyObject* array) {
@@ -70,7 +71,8 @@ public:
             return;
         }
         valid_ = view_.itemsize == 8 && view_.format && std::strcmp(view_.format, "d") == 0 &&
-                 (view_.ndim == 1 || view_.ndim == 2) && !view_.suboffsets;
+                 (view_.ndim == 1 || view_.ndim == 2) && !view_.suboffsets &&
+                 reinterpret_cast<std::uintptr_t>(view_.buf) % alignof(double) == 0;
         for (int axis = 0; valid_ && axis < view_.ndim; ++axis) valid_ = view_.strides[axis] % 8 == 0;
     }
     ~DoubleView() {

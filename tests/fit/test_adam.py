@@ -10,7 +10,7 @@ from tensormachines import TensorMachineRegressor
 from tensormachines._fit.pose import fewer_if_wide
 from tensormachines._fit.solver_table import minibatch_count
 from tensormachines._fit.solvers import adam as adam_module
-from tensormachines._fit.solvers.adam import adam
+from tensormachines._fit.solvers.adam import MEMORY, MOMENTUM, NEGLIGIBLE, SMALLEST, adam
 from tensormachines._fit.solvers.protocol import Epoch, Outcome, in_units, minimise
 from tensormachines._model import native
 from tensormachines._model.basis import fit_basis
@@ -256,6 +256,28 @@ def test_an_epoch_ends_where_it_diverges(rng):
         ((_, _, taken),) = objective.epochs([request])
         assert taken == steps
         assert np.array_equal(params, start) == (steps == 0)
+
+
+@pytest.mark.parametrize("sparsely", [False, True])
+def test_an_epoch_ends_where_any_gradient_is_not_finite(rng, sparsely):
+    """Only the first of many columns has a gradient above the largest number in float32."""
+    X = rng.standard_normal((40, 20_000)).astype(np.float32)
+    X *= rng.random(X.shape) < 0.001 if sparsely else 1
+    X[:, 0] = 1e30
+    basis = fit_basis(None, moments(X, np.ones(len(X))), np.dtype(np.float32))
+    y = np.full((len(X), 1), 1e15, dtype=np.float32)
+    block = Block(sparse.csr_array(X) if sparsely else X, basis, y)
+    objective = Objective(BlocksInMemory([block]), Layout(basis.width, 2, 1, 1), SQUARED, 0.0)
+    params = np.full(objective.layout.size, 1e-3, dtype=np.float32)
+    objective.layout.factors(params)[0] = 0
+    zeros, one = np.zeros_like(params), np.ones(1)
+    request = Epoch(
+        params, zeros, zeros.copy(), np.arange(1), one, one, np.inf, MOMENTUM, MEMORY, SMALLEST, NEGLIGIBLE
+    )
+    ((value, largest, taken),) = objective.epochs([request])
+    assert np.isfinite(value)
+    assert not np.isfinite(largest)
+    assert taken == 0
 
 
 def test_epochs_need_blocks_in_memory(rng, numpy_only):

@@ -9,6 +9,7 @@ import pytest
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, blocks
 from tensormachines._fit.checkpoint import Checkpoint
+from tensormachines.estimators.identity import _as_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
 
@@ -171,6 +172,7 @@ def killed(tmp_path_factory):
     return folder
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 @pytest.mark.parametrize("solver", KILLED)
 def test_killed_processes_resume_from_disk(killed, solver):
     path = killed / f"{solver}.npz"
@@ -207,6 +209,13 @@ def test_the_same_settings_in_other_words_are_the_same(data, tmp_path):
     TensorMachineClassifier(alpha=1.0, class_weight={True: 2.0, False: 1}, **settings).fit(X, y)
     with pytest.raises(ValueError, match="class_weight was"):
         TensorMachineClassifier(alpha=1.0, class_weight={True: 3, False: 1}, **settings).fit(X, y)
+
+
+def test_sets_are_the_same_in_any_order():
+    """Their order depends on the hash seed of the process."""
+    texts = [str(_as_text([set(names)])) for names in ("abcdefgh", "hgfedcba")]
+    assert texts[0] == texts[1] == str([list("abcdefgh")])
+    assert _as_text([0.5, 1]) == _as_text((0.5, 1.0))
 
 
 def test_a_warm_start_from_another_model_is_another_fit(data, tmp_path):

@@ -1,7 +1,6 @@
 """Jumps: thresholds against least squares and against what is known of generated targets."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tensormachines import (
@@ -15,6 +14,8 @@ from tensormachines._fit.regression_tree import MOST_BINS, Bins, Tree
 from tensormachines._model.spline_learning import learn_splines
 from tensormachines.export import to_python
 from tensormachines.inspection import distil, formula
+
+pd = pytest.importorskip("pandas")
 
 NUMBERS = [None, None, None]
 

@@ -7,8 +7,9 @@ from scipy.stats import norm
 
 from losses import LOSSES, make_targets
 from reference import learn_basis
-from tensormachines._fit import kfac
-from tensormachines._fit.kfac import Curvature, curvature_rows, mean_squares
+from tensormachines._fit import curvature
+from tensormachines._fit.curvature import Curvature
+from tensormachines._fit.curvature_rows import curvature_rows, mean_squares
 from tensormachines._model import numpy_kernel
 from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block, BlocksInMemory
@@ -18,7 +19,7 @@ from tensormachines._model.losses import LOGISTIC, SQUARED
 
 @pytest.fixture
 def undamped(monkeypatch):
-    monkeypatch.setattr(kfac, "DAMPING", 0.0)
+    monkeypatch.setattr(curvature, "DAMPING", 0.0)
 
 
 def make_block(rng, rows=60, columns=4, weight=None):

@@ -1,7 +1,9 @@
 """Data that ought not to happen, and do."""
 
+import subprocess
+import sys
+
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
@@ -16,6 +18,8 @@ from tensormachines._model.basis import AffineBasis
 from tensormachines._model.block import Block
 from tensormachines._model.layout import Layout
 from tensormachines._model.losses import SQUARED
+
+pd = pytest.importorskip("pandas")
 
 QUICK = {"degree": 2, "rank": 1, "random_state": 0, "tol": 1e-2}
 
@@ -151,7 +155,41 @@ def test_strides_of_broken_elements(rng):
     table = np.zeros(30_000, dtype=[("flag", "i1"), ("x", "f8", (3,))])
     table["x"] = rng.standard_normal((30_000, 3))
     model = TensorMachineRegressor(**QUICK).fit(table["x"], table["x"][:, 0])
-    assert model.predict(table["x"]).shape == (30_000,)
+    whole = np.array(table["x"])
+    np.testing.assert_array_equal(model.predict(table["x"]), model.predict(whole))
+    other = TensorMachineRegressor(**QUICK).fit(whole, whole[:, 0])
+    np.testing.assert_array_equal(other.predict(whole), model.predict(whole))
+
+
+def misaligned(array):
+    """Return a contiguous copy whose numbers begin at odd addresses, as those of a packed file may."""
+    bytes_ = np.empty(array.nbytes + 1, dtype=np.uint8)
+    copy = bytes_[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    assert not copy.flags.aligned
+    return copy
+
+
+@pytest.mark.filterwarnings("ignore:.*max_iter=3:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "sfo"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_numbers_at_odd_addresses(rng, solver, form):
+    X = rng.standard_normal((2000, 3)) * (rng.random((2000, 3)) < 0.5)
+    y, weight = X[:, 0] * X[:, 1] + X[:, 2], rng.random(2000)
+    rows = form(X)
+    odd = misaligned(X)
+    if sparse.issparse(rows):
+        odd = rows.copy()
+        for name in ("data", "indices", "indptr"):
+            setattr(odd, name, misaligned(getattr(rows, name)))
+    one, other = (TensorMachineRegressor(**{**QUICK, "solver": solver, "max_iter": 3}) for _ in range(2))
+    one.fit(rows, y, sample_weight=weight)
+    other.fit(odd, misaligned(y), sample_weight=misaligned(weight))
+    np.testing.assert_array_equal(other.predict(odd), one.predict(rows))
+    if form is np.asarray:
+        compiled = one.compiled()
+        np.testing.assert_array_equal(compiled(misaligned(X)), compiled(X))
+        np.testing.assert_array_equal(compiled(misaligned(X[0])), compiled(X[0]))
 
 
 def test_warm_start_with_another_basis_is_refused(rng):
@@ -223,3 +261,49 @@ def test_weights_from_almost_nothing_to_one(rng, rows, solver):
         assert np.isfinite(predicted).all()
         if rows == 2:
             assert predicted[-1] == pytest.approx(y[-1])
+
+
+def test_sparse_values_with_steps_between_them(rng):
+    X = sparse.random_array((300, 4), density=0.4, random_state=rng, format="csr")
+    X.data = rng.standard_normal(X.nnz)
+    y = X[:, [0]].toarray().ravel()
+    model = TensorMachineRegressor(**QUICK, solver="lbfgs").fit(X, y)
+    complex_ones = X + 1j * X
+    for strided in (complex_ones.real, complex_ones.imag):
+        np.testing.assert_array_equal(model.predict(strided), model.predict(X))
+        other = TensorMachineRegressor(**QUICK, solver="lbfgs").fit(strided, y)
+        np.testing.assert_array_equal(other.predict(X), model.predict(X))
+    backwards = X.copy()
+    backwards.data = X.data[::-1].copy()[::-1]
+    np.testing.assert_array_equal(model.predict(backwards), model.predict(X))
+
+
+def test_large_integers_of_a_category_keep_their_digits():
+    accounts = [1234567890123456789, 1234567890123456788, 1234567890123456700] * 20
+    frame = pd.DataFrame({"account": accounts, "x": np.arange(60.0) % 7})
+    y = np.tile([0.0, 1.0, 2.0], 20)
+    model = TensorMachineRegressor(degree=1, alpha=1e-6, categorical_features=["account"], random_state=0)
+    expected = model.fit(frame, y).predict(frame)
+    np.testing.assert_allclose(expected, y, atol=0.05)
+    nullable = frame.astype({"account": "Int64"})
+    np.testing.assert_array_equal(model.predict(nullable), expected)
+    np.testing.assert_allclose(model.fit(nullable, y).predict(nullable), y, atol=0.05)
+
+
+UNENDING = """
+import warnings
+import numpy as np
+from tensormachines import TensorMachineRegressor
+
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).standard_normal((90, 140))
+settings = dict(degree=7, rank=2, relevance=2, n_restarts=2, solver="sfo", basis="standard", random_state=0)
+model = TensorMachineRegressor(**settings).fit(X, X[:, 0] * X[:, 1])
+print(np.isfinite(model.predict(X)).all())
+"""
+
+
+@pytest.mark.slow
+def test_a_fit_of_high_degree_to_few_rows_ends():
+    run = subprocess.run([sys.executable, "-c", UNENDING], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "True\n", run.stderr

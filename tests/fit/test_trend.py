@@ -1,7 +1,6 @@
 """Trends: against scikit-learn's linear models, inside and outside the range of the training rows."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
@@ -19,6 +18,8 @@ from tensormachines._model.block import Block, BlocksInMemory
 from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
 from tensormachines._model.spline_learning import learn_splines
 from tensormachines.export import to_python
+
+pd = pytest.importorskip("pandas")
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -4,7 +4,6 @@ import pickle
 from functools import partial
 
 import numpy as np
-import pandas
 import pytest
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, TensorMachineRegressorCV
@@ -12,6 +11,8 @@ from tensormachines._model import numpy_kernel
 from tensormachines._model.block import Block
 from tensormachines._model.compiled import NumpyModel
 from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
+
+pandas = pytest.importorskip("pandas")
 
 BASES = ["spline", "standard", "scaled", "sphere", "unit", None]
 QUICK = {"degree": 3, "rank": 3, "max_iter": 3, "random_state": 0}

@@ -1,12 +1,10 @@
 """Both kernels against the slow loop, central differences and each other."""
 
 import ctypes
-import math
 import mmap
 import pickle
 import sys
 from dataclasses import replace
-from functools import partial
 from itertools import product
 
 import numpy as np
@@ -14,6 +12,7 @@ import pytest
 from scipy import sparse
 
 import reference
+from kernels import KERNELS, MODELS
 from losses import LOSSES, make_targets
 from reference import learn_basis
 from tensormachines._model import kernel as kernel_module
@@ -23,16 +22,6 @@ from tensormachines._model.block import Block, canonical
 from tensormachines._model.layout import AnovaLayout, Layout
 from tensormachines._model.losses import LOGISTIC, MULTINOMIAL, SQUARED
 
-KERNELS = {
-    "native": (kernel_module.value_and_gradient, kernel_module.outputs, kernel_module.terms),
-    "numpy": (numpy_kernel.value_and_gradient, numpy_kernel.outputs, numpy_kernel.terms),
-}
-MODELS = {
-    "tensor": Layout,
-    "anova": AnovaLayout,
-    "shared": partial(Layout, shared=True),
-    "shared anova": partial(AnovaLayout, shared=True),
-}
 # A loss sees nothing of the basis: some of them with every basis are enough.
 LOSSES_AND_BASES = [
     *product(("squared", "logistic", "multinomial"), (None, "unit", "standard", "sphere")),
@@ -273,59 +262,6 @@ def test_symmetries_of_the_model(rng, kernel):
     block = Block(X, learn_basis(None, X, np.ones(20)))
     before, after = (KERNELS[kernel][1](block, layout, p[None]) for p in (params, changed))
     np.testing.assert_allclose(after, before, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("loss", ["logistic", "multinomial"])
-def test_large_margins_do_not_overflow(kernel, loss):
-    loss, outputs = LOSSES[loss]
-    X = np.array([[1000.0], [-1000.0], [0.0]])
-    layout = Layout(1, 1, 1, outputs)
-    params = np.zeros(layout.size)
-    layout.factors(params)[0, 0] = 1.0
-    y = np.array([[0.0], [1.0], [1.0]])
-    values, gradients = KERNELS[kernel][0](
-        Block(X, learn_basis(None, X, np.ones(3)), y), layout, params[None], loss
-    )
-    assert values[0] == pytest.approx(
-        sum(reference.loss(loss, y[n], reference.outputs(X, layout, params)[n]) for n in range(3))
-    )
-    assert np.isfinite(gradients).all()
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_overflow_is_seen_in_the_value(kernel, model, loss):
-    loss, outputs = LOSSES[loss]
-    X = np.full((3, 2), 1e200)
-    layout = MODELS[model](2, 2, 1, outputs)
-    with np.errstate(all="ignore"):
-        values, _ = KERNELS[kernel][0](
-            Block(X, learn_basis(None, X, np.ones(3)), np.zeros((3, 1 if loss == MULTINOMIAL else outputs))),
-            layout,
-            np.ones((1, layout.size)),
-            loss,
-        )
-    assert not np.isfinite(values[0])
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 2e-15)])
-def test_logistic_loss_is_exact_over_the_whole_range(kernel, dtype, tolerance):
-    layout = Layout(1, 1, 1)
-    params = np.array([[0, 1]], dtype=dtype)
-    for z in [*np.linspace(-80, 80, 161), 0.0, 1e-3, -1e-3]:
-        for label in (0.0, 1.0):
-            X, y = np.array([[z]], dtype=dtype), np.array([[label]], dtype=dtype)
-            value, gradient = KERNELS[kernel][0](
-                Block(X, learn_basis(None, X, np.ones(1)), y), layout, params, LOGISTIC
-            )
-            margin = float(X[0, 0]) * (2 * label - 1)
-            assert value[0] == pytest.approx(
-                reference.loss(LOGISTIC, [label], [float(X[0, 0])]), rel=tolerance
-            )
-            assert gradient[0, 0] == pytest.approx((1 - 2 * label) / (1 + math.exp(margin)), rel=tolerance)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -47,7 +47,7 @@ AdamSums adam_stretches(std::int64_t size, const AdamVectors<T>& vectors, const 
         const AdamSums sums = adam_stretch<T, weighted, scaled>(start, at_most(start + at_once, size),
                                                                 vectors, gradient, point, step);
         all.penalty += sums.penalty;
-        all.largest = sums.largest <= all.largest ? all.largest : sums.largest;  // NaN stays
+        all.largest = larger(all.largest, sums.largest);
     }
     return all;
 }
@@ -85,10 +85,7 @@ double adam_matrix(std::int64_t rows, std::int64_t columns, const AdamVectors<T>
                 spoilt[k] += g * T(0);
             }
         }
-        for (std::int64_t k = 0; k < count; ++k) {
-            const double size = double(top[k] + spoilt[k]);
-            largest = size <= largest ? largest : size;
-        }
+        for (std::int64_t k = 0; k < count; ++k) largest = larger(largest, double(top[k] + spoilt[k]));
     }
     return largest;
 }

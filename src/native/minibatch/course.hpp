@@ -10,7 +10,7 @@ namespace tensormachines {
 struct Progress {
     double total = 0, largest = 0;  // sum of the values; largest entry of the last gradient
     std::int64_t steps = 0;
-    bool over = false;  // before the last step
+    bool over = false;  // stopped before all steps were taken
 
     void stop(std::int64_t step) {
         steps = step;
@@ -18,7 +18,7 @@ struct Progress {
     }
 };
 
-// One step along each block of `order`; none, but the values of these blocks, if there are no rates.
+// One step along each block of `order`. Without rates nothing moves; only the values are added up.
 template <class T>
 struct Course {
     const std::int64_t* order;
@@ -29,10 +29,10 @@ struct Course {
     double alpha;
     const double* weights;  // of the blocks
     double total_weight;
-    double penalty;  // sum of strength * point^2 of all params but the biases, at the start
+    double penalty_at_rest;  // without rates: sum of strength * point^2 of all params but the biases
 
     bool moves() const { return rates != nullptr; }
-    // of the penalty that step i has
+    // The share of the penalty that belongs to step i.
     double share(std::int64_t i) const { return alpha * weights[order[i]] / total_weight; }
     AdamStep<T> step(std::int64_t i) const {
         return {T(momentum),   T(memory),     T(rates[i]),          T(corrections[i]),

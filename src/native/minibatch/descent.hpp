@@ -5,7 +5,7 @@
 #include <atomic>
 #include <vector>
 
-#include "../block.hpp"
+#include "adam_moves.hpp"
 
 namespace tensormachines {
 
@@ -20,7 +20,7 @@ public:
     Descent(const AdamVectors<T>& vectors, std::int64_t size, const Layout& layout,
             const SplineTables<T>* spline, Borders borders, Team& team)
         : vectors_(vectors), layout_(layout), head_(layout.head()), size_(size), columns_(layout.columns()),
-          padded_(round_up(columns_, kernel<T>().lanes)), spline_(spline), team_(team),
+          padded_(padded_columns<T>(layout)), spline_(spline), team_(team),
           point_(vectors.units ? size : 0) {
         for (std::int64_t i = 0; vectors.units && i < size; ++i)
             point_[i] = vectors.params[i] * vectors.units[i];
@@ -54,14 +54,17 @@ public:
                 const std::int64_t s = (i + t * count / threads) % count;
                 if (taken_[s].exchange(true)) continue;
                 const T* gradient = spline_ ? gather(s, t) : numbers(gradient_) + stretches_[s].begin - head_;
-                stretches_[s].sums = move(stretches_[s].begin, stretches_[s].size, gradient, step);
+                const std::int64_t begin = stretches_[s].begin;
+                stretches_[s].sums = move_params(vectors_, begin, stretches_[s].size, gradient,
+                                                 at_or_null(point_.data(), begin), step);
                 if (spline_) spread(s, t);
             }
         });
-        AdamSums all = step_head(totals, step);
+        const std::vector<T> of_head(totals.head.begin(), totals.head.end());
+        AdamSums all = move_head(vectors_, layout_, of_head.data(), point_.data(), step);
         for (const Stretch& stretch : stretches_) {
             all.penalty += stretch.sums.penalty;
-            all.largest = stretch.sums.largest <= all.largest ? all.largest : stretch.sums.largest;  // or NaN
+            all.largest = larger(all.largest, stretch.sums.largest);
         }
         if (spline_) add_up_always();
         return all;
@@ -69,10 +72,9 @@ public:
 
 private:
     static T* numbers(const Memory& memory) { return static_cast<T*>(memory.get()); }
-    static std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
     const T* point() const { return vectors_.units ? point_.data() : vectors_.params; }
 
-    // Params that one thread moves. Splines: all of some columns, or levels.
+    // Params that one thread moves.
     struct Stretch {
         std::int64_t begin, size;  // params
         std::int64_t first, last;  // pieces of the splines
@@ -88,20 +90,11 @@ private:
     }
 
     void start_splines() {
-        constexpr std::int64_t enough = 256;  // work to be worth a stretch: products, and some per function
         pieces_ = spline_->pieces();
-        const std::int64_t count = std::int64_t(pieces_.size());
-        std::int64_t most = 0, work = 0;
-        for (std::int64_t p = 0, first = 0; p < count; ++p) {
-            const Piece& piece = pieces_[p];
-            work += (piece.number ? piece.n_states / 2 + 8 : 8) * piece.n_functions;
-            if (work < enough && p + 1 < count) continue;
-            const std::int64_t function = pieces_[first].function,
-                               functions = piece.function + piece.n_functions - function;
-            add_stretch(head_ + function * columns_, functions * columns_, first, p + 1);
-            most = std::max(most, functions);
-            first = p + 1;
-            work = 0;
+        std::int64_t most = 0;
+        for (const SplineStretch& s : divide_splines(pieces_)) {
+            add_stretch(head_ + s.function * columns_, s.functions * columns_, s.first, s.last);
+            most = std::max(most, s.functions);
         }
         taken_ = std::vector<std::atomic<bool>>(stretches_.size());
         const std::int64_t in_states = spline_->states() * padded_;
@@ -144,30 +137,8 @@ private:
     }
 
     void add_up_always() {
-        T* last = numbers(states_) + (spline_->states() - 1) * padded_;
-        std::fill_n(last, padded_, T(0));
-        for (std::size_t s = 0; s < stretches_.size(); ++s)
-            for (std::int64_t k = 0; k < padded_; ++k) last[k] += numbers(always_)[s * padded_ + k];
-    }
-
-    AdamSums step_head(const Totals& totals, AdamStep<T> step) {
-        const std::vector<T> gradient(totals.head.begin(), totals.head.end());
-        const std::int64_t biases = layout_.outputs;
-        step.scale = 1;
-        AdamSums sums = move(biases, head_ - biases, gradient.data() + biases, step);
-        step.alpha = 0;  // there is no penalty on biases
-        const auto largest = move(0, biases, gradient.data(), step).largest;
-        if (!(largest <= sums.largest)) sums.largest = largest;  // or NaN
-        return sums;
-    }
-
-    AdamSums move(std::int64_t begin, std::int64_t size, const T* gradient, const AdamStep<T>& step) {
-        const AdamVectors<T>& v = vectors_;
-        return kernel<T>().adam_step(size,
-                                     {v.params + begin, v.mean + begin, v.square + begin,
-                                      v.strength ? v.strength + begin : nullptr,
-                                      v.units ? v.units + begin : nullptr},
-                                     gradient, point_.data() + begin, step);
+        tensormachines::add_up_always(numbers(always_), std::int64_t(stretches_.size()), padded_,
+                                      numbers(states_) + (spline_->states() - 1) * padded_);
     }
 
     const AdamVectors<T> vectors_;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -49,11 +50,11 @@ public:
         }
     }
 
-    // One step along each block of `order`, with the rates and corrections of the steps; none if there are no
-    // rates. Returns the sum of the values, the largest entry of the last gradient, and the number of steps,
-    // or blocks: fewer than there are where the sum gets above `limit`, or something is not finite; then the
-    // vectors are of no use. Params are in `units`, if these are given; the penalty is
-    // alpha / 2 * strength * params^2, without units.
+    // Takes one step along each block of `order`, with the rates and corrections of the steps. Without rates,
+    // nothing moves, and only the values of the blocks are added up. Returns the sum of the values, the
+    // largest entry of the last gradient, and the number of steps. There are fewer steps than blocks if the
+    // sum exceeds `limit`, or something is not finite; the vectors are then useless. Params are in `units`, if
+    // these are given; the penalty is alpha / 2 * strength * params^2, without units.
     std::tuple<double, double, std::int64_t> epoch(Vector<T> params, Vector<T> mean, Vector<T> square,
                                                    Vector<const std::int64_t> order,
                                                    Vector<const double> rates,
@@ -83,7 +84,7 @@ public:
                                alpha,
                                weights_.data(),
                                total_weight_,
-                               moves ? 0 : penalty(vectors)};
+                               moves ? 0 : penalty(vectors, layout_.outputs)};
         Team team(threads_of_step(threads));
         const std::shared_ptr<const Division> division =
             few_columns_.empty() ? divide(team.start()) : nullptr;
@@ -111,10 +112,10 @@ private:
         return useful_threads(block.rows(), threads);
     }
 
-    // The sum of strength * point^2, but for the biases.
-    double penalty(const AdamVectors<T>& vectors) const {
+    // The sum of strength * point^2 over the params from `begin` on.
+    double penalty(const AdamVectors<T>& vectors, std::int64_t begin) const {
         double total = 0;
-        for (std::int64_t i = layout_.outputs; i < size_; ++i) {
+        for (std::int64_t i = begin; i < size_; ++i) {
             const T point = vectors.units ? vectors.params[i] * vectors.units[i] : vectors.params[i];
             total += double(point) * double(point) * (vectors.strength ? double(vectors.strength[i]) : 1.0);
         }
@@ -138,7 +139,7 @@ private:
             if (course.fails(progress)) progress.stop(i);
             if (progress.over) return progress;
             if (!course.moves()) {
-                progress.total += 0.5 * course.share(i) * course.penalty;
+                progress.total += 0.5 * course.share(i) * course.penalty_at_rest;
                 continue;
             }
             const AdamSums sums = move(totals, i);
@@ -152,7 +153,8 @@ private:
     }
 
     Progress run_few_columns(const AdamVectors<T>& vectors, const Course<T>& course, Team& team) const {
-        SparseDescent<T> descent(vectors, size_, layout_, few_columns_, course, penalty(vectors), team);
+        const double of_factors = penalty(vectors, layout_.head());
+        SparseDescent<T> descent(vectors, size_, layout_, few_columns_, course, of_factors, team);
         const Progress progress = run(
             course,
             [&](std::int64_t i) { return descent.evaluate(*blocks_[course.order[i]], loss_, i); },
@@ -173,8 +175,9 @@ private:
             [&](const Totals& totals, std::int64_t i) { return descent.step(totals, course.step(i)); });
     }
 
-    // Returns the last one if it is for as many threads. Needs the GIL.
+    // Returns the last one if it is for as many threads.
     std::shared_ptr<const Division> divide(int threads) {
+        const std::lock_guard<std::mutex> one_at_a_time(dividing_);  // free-threaded Python has no lock
         if (division_ && division_->borders.size() == std::size_t(threads) + 1) return division_;
         const Job<T> first = blocks_[0]->job(loss_, layout_, 1, nullptr);
         const bool sparse = first.indptr32 || first.indptr64, split = sparse && threads > 1;
@@ -201,6 +204,7 @@ private:
     std::int64_t size_;
     bool same_spline_ = true, all_packed_ = true;
     std::vector<FewColumns<T>> few_columns_;  // of the blocks; empty if they have many
+    std::mutex dividing_;
     std::shared_ptr<const Division> division_;
 };
 

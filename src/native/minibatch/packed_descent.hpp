@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../block.hpp"
+#include "adam_moves.hpp"
 #include "course.hpp"
 
 namespace tensormachines {
@@ -19,8 +19,8 @@ public:
     PackedDescent(const AdamVectors<T>& vectors, const Layout& layout, const SplineTables<T>& spline,
                   const std::vector<const Block<T>*>& blocks, const LossChoice& loss, Team& team)
         : vectors_(vectors), layout_(layout), spline_(spline), blocks_(blocks), loss_(loss), team_(team),
-          columns_(layout.columns()), padded_(round_up(columns_, kernel<T>().lanes)),
-          pieces_(spline.pieces()) {
+          columns_(layout.columns()), padded_(padded_columns<T>(layout)),
+          pieces_(spline.pieces()), stretches_(divide_splines(pieces_)) {
         std::int64_t most_rows = 1;  // of a piece of rows
         for (const Block<T>* block : blocks) {
             const PackedShares& packed = *job(*block).packed;
@@ -32,7 +32,6 @@ public:
         const std::int64_t groups = (most_rows + GROUP - 1) / GROUP;
         z_ = allocate(groups * GROUP * projection_stride(first) * sizeof(T));
         parts_.assign(groups, Totals(first));
-        divide();
         const int threads = team.start();
         const std::int64_t of_line = 64 / std::int64_t(sizeof(T)), lines = (padded_ + of_line - 1) / of_line;
         for (int t = 0; t < threads; ++t) {
@@ -54,19 +53,11 @@ public:
     }
 
 private:
-    static constexpr std::int64_t GROUP = 32;         // rows
+    static constexpr std::int64_t GROUP = 32;          // rows
     static constexpr std::int64_t PIECES_AT_ONCE = 2;  // whose gradient is added up in type T
-    static constexpr std::int64_t FEW_STATES = 512;   // of a column, whose totals are added up as a whole
+    static constexpr std::int64_t FEW_STATES = 512;    // of a column, whose totals are added up as a whole
 
     static T* numbers(const Memory& memory) { return static_cast<T*>(memory.get()); }
-    static std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-    static double larger(double a, double b) { return b <= a ? a : b; }  // b, if it is NaN
-
-    // Functions whose gradient is gathered, moved and spread while it is in a near cache.
-    struct Stretch {
-        std::int64_t first, last;          // pieces of the splines
-        std::int64_t function, functions;  // of these
-    };
 
     // What a thread has: columns [from, from + columns) of the factors, in rows of `padded`.
     struct Share {
@@ -88,7 +79,7 @@ private:
             const std::int64_t functions = all.spline_.functions(), head_size = all.layout_.head(),
                                in_states = all.spline_.states() * padded;
             std::int64_t most = 0;
-            for (const Stretch& stretch : all.stretches_) most = std::max(most, stretch.functions);
+            for (const SplineStretch& stretch : all.stretches_) most = std::max(most, stretch.functions);
             const AdamVectors<T>& v = all.vectors_;
             auto copied = [&](const T* vector, T otherwise) {
                 Memory memory = allocate(functions * padded * sizeof(T));
@@ -128,7 +119,7 @@ private:
         const T* biases() const { return units ? head_point.data() : head.data(); }
 
         void spread(const PackedDescent& all, std::size_t s) {
-            const Stretch& stretch = all.stretches_[s];
+            const SplineStretch& stretch = all.stretches_[s];
             if (padded)
                 all.spline_.spread(&all.pieces_[stretch.first],
                                    all.pieces_.data() + stretch.last, factors() + stretch.function * padded,
@@ -136,10 +127,8 @@ private:
         }
 
         void add_up_always(const PackedDescent& all) {
-            T* last = numbers(states) + (all.spline_.states() - 1) * padded;
-            std::fill_n(last, padded, T(0));
-            for (std::size_t s = 0; s < all.stretches_.size(); ++s)
-                for (std::int64_t k = 0; k < padded; ++k) last[k] += numbers(always)[s * padded + k];
+            tensormachines::add_up_always(numbers(always), std::int64_t(all.stretches_.size()), padded,
+                                          numbers(states) + (all.spline_.states() - 1) * padded);
         }
 
         // Moves what pieces [from_piece, to_piece) of rows have added to the gradient to the totals: of a
@@ -176,7 +165,7 @@ private:
             std::fill(penalty.begin(), penalty.end(), 0.0);
             largest = 0;
             for (std::size_t s = 0; padded && s < all.stretches_.size(); ++s) {
-                const Stretch& stretch = all.stretches_[s];
+                const SplineStretch& stretch = all.stretches_[s];
                 all.spline_.gather(&all.pieces_[stretch.first], all.pieces_.data() + stretch.last,
                                    numbers(gradient), padded, numbers(gathered));
                 std::fill(penalties.begin(), penalties.end(), T(0));
@@ -193,22 +182,11 @@ private:
         }
 
         // Steps along the gradient of biases and weights, which is in the sums.
-        void step_head(const PackedDescent& all, AdamStep<T> step) {
-            const std::int64_t biases = all.layout_.outputs, size = all.layout_.head();
-            const AdamVectors<T>& v = all.vectors_;
+        void step_head(const PackedDescent& all, const AdamStep<T>& step) {
             std::copy(sums.head.begin(), sums.head.end(), head_gradient.begin());
-            step.scale = 1;
-            auto move = [&](std::int64_t begin, std::int64_t count) {
-                return kernel<T>().adam_step(count,
-                                             {head.data() + begin, head_mean.data() + begin,
-                                              head_square.data() + begin,
-                                              v.strength ? v.strength + begin : nullptr,
-                                              v.units ? v.units + begin : nullptr},
-                                             head_gradient.data() + begin, head_point.data() + begin, step);
-            };
-            of_head = move(biases, size - biases);
-            step.alpha = 0;  // there is no penalty on biases
-            of_head.largest = larger(of_head.largest, move(0, biases).largest);
+            const AdamVectors<T> vectors{head.data(), head_mean.data(), head_square.data(),
+                                         all.vectors_.strength, all.vectors_.units};
+            of_head = move_head(vectors, all.layout_, head_gradient.data(), head_point.data(), step);
         }
 
         void write_back(const PackedDescent& all) const {
@@ -230,20 +208,6 @@ private:
         return job;
     }
 
-    void divide() {
-        constexpr std::int64_t enough = 256;  // work to be worth a stretch: products, and some per function
-        const std::int64_t count = std::int64_t(pieces_.size());
-        for (std::int64_t p = 0, first = 0, work = 0; p < count; ++p) {
-            const Piece& piece = pieces_[p];
-            work += (piece.number ? piece.n_states / 2 + 8 : 8) * piece.n_functions;
-            if (work < enough && p + 1 < count) continue;
-            const std::int64_t function = pieces_[first].function;
-            stretches_.push_back({first, p + 1, function, piece.function + piece.n_functions - function});
-            first = p + 1;
-            work = 0;
-        }
-    }
-
     // All that thread t does. Nothing in here allocates or throws.
     void run_thread(const Course<T>& course, int t) {
         Share& own = shares_[t];
@@ -255,7 +219,7 @@ private:
             progress.total += own.sums.value[0] / course.total_weight;
             if (course.fails(progress)) return progress.stop(i);
             if (!course.moves()) {
-                progress.total += 0.5 * course.share(i) * course.penalty;
+                progress.total += 0.5 * course.share(i) * course.penalty_at_rest;
                 continue;
             }
             own.step_head(*this, course.step(i));
@@ -275,7 +239,8 @@ private:
         mine.factors = numbers(own.states);
         const PackedShares& packed = *whole.packed;
         const std::int64_t in_states = spline_.states() * own.padded,
-                           registers = own.padded / kernel<T>().lanes, z_stride = projection_stride(whole), threads = team_.start();
+                           registers = own.padded / kernel<T>().lanes, z_stride = projection_stride(whole),
+                           threads = team_.start();
         T *const z = numbers(z_), *const of_columns = z + own.from, *gradient = numbers(own.gradient);
         const bool total_needed = packed.pieces > PIECES_AT_ONCE;
         if (course.moves()) std::fill_n(gradient, in_states, T(0));
@@ -328,8 +293,8 @@ private:
     Team& team_;
     const std::int64_t columns_, padded_;
     const std::vector<Piece> pieces_;
+    const std::vector<SplineStretch> stretches_;
     std::int64_t most_pieces_ = 1;
-    std::vector<Stretch> stretches_;
     Memory z_;
     std::vector<Totals> parts_;  // of the groups of rows
     std::vector<Share> shares_;  // of the threads

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../block.hpp"
+#include "adam_moves.hpp"
 #include "course.hpp"
 
 namespace tensormachines {
@@ -105,7 +105,7 @@ std::vector<FewColumns<T>> number_columns(const std::vector<Job<T>>& blocks) {
 template <class T>
 class SparseDescent {
 public:
-    // `penalty` is the sum of strength * point^2 at the start.
+    // `penalty` is the sum of strength * point^2 over the factors at the start.
     SparseDescent(const AdamVectors<T>& vectors, std::int64_t size, const Layout& layout,
                   const std::vector<FewColumns<T>>& blocks, const Course<T>& course, double penalty,
                   Team& team)
@@ -130,14 +130,16 @@ public:
     Totals evaluate(const Block<T>& block, const LossChoice& loss, std::int64_t i) {
         const FewColumns<T>& few = blocks_[course_.order[i]];
         T* const factors = numbers(factors_);
-        each_stretch(few, [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+        each_stretch(few, [&](std::int64_t s, std::int64_t begin, std::int64_t end) {
+            sums_[s] = {0, 0};
             for (std::int64_t c = begin; c < end; ++c) {
                 const std::int64_t column = few.columns[c];
-                if (course_.moves()) bring_up_to(i, column);
+                if (course_.moves()) sums_[s].penalty += bring_up_to(i, column);
                 for (std::int64_t k = 0; k < columns_; ++k)
                     factors[c * columns_ + k] = point(place(column) + k);
             }
         });
+        add_up_sums(few);
         Job<T> job = few.job(block.job(loss, layout_, 1, head_point_.data()));
         job.factors = factors;
         Totals totals(job);
@@ -153,19 +155,19 @@ public:
             sums_[s] = {0, 0};
             for (std::int64_t c = begin; c < end; ++c) {
                 const std::int64_t column = few.columns[c];
-                const AdamSums moved = move(place(column), columns_, numbers(gradient_) + c * columns_,
-                                            numbers(factors_) + c * columns_, step);
+                const AdamSums moved = move_params(vectors_, place(column), columns_,
+                                                   numbers(gradient_) + c * columns_,
+                                                   numbers(factors_) + c * columns_, step);
                 sums_[s].penalty += penalty_of(column) - moved.penalty;
                 sums_[s].largest = larger(sums_[s].largest, moved.largest);
                 steps_taken_[column] = i + 1;
             }
         });
-        AdamSums all = step_head(totals, step);
+        const std::vector<T> of_head(totals.head.begin(), totals.head.end());
+        AdamSums all = move_head(vectors_, layout_, of_head.data(), head_point_.data(), step);
+        if (!vectors_.units) std::copy_n(vectors_.params, head_, head_point_.begin());
         all.penalty += penalty_;
-        for (std::int64_t s = 0; s * AT_ONCE < few.size(); ++s) {
-            penalty_ += sums_[s].penalty;
-            all.largest = larger(all.largest, sums_[s].largest);
-        }
+        all.largest = larger(all.largest, add_up_sums(few));
         return all;
     }
 
@@ -179,10 +181,19 @@ private:
     static constexpr std::int64_t AT_ONCE = 512;  // columns of a stretch
 
     static T* numbers(const Memory& memory) { return static_cast<T*>(memory.get()); }
-    static double larger(double a, double b) { return b <= a ? a : b; }  // b, if it is NaN
     std::int64_t place(std::int64_t column) const { return head_ + column * columns_; }
     T point(std::int64_t i) const {
         return vectors_.units ? vectors_.params[i] * vectors_.units[i] : vectors_.params[i];
+    }
+
+    // Adds what the stretches found to the penalty; returns their largest entry.
+    double add_up_sums(const FewColumns<T>& few) {
+        double largest = 0;
+        for (std::int64_t s = 0; s * AT_ONCE < few.size(); ++s) {
+            penalty_ += sums_[s].penalty;
+            largest = larger(largest, sums_[s].largest);
+        }
+        return largest;
     }
 
     // Calls body(stretch, first column, last column); threads share the stretches.
@@ -197,11 +208,12 @@ private:
 
     // Moves the params of a column as the penalty alone does until step i: dp = -rate * alpha * p /
     // sqrt(square), with an implicit step, which never passes 0. Params that have had no gradient yet move at
-    // the full rate, as Adam moves all whose gradient keeps its sign.
-    void bring_up_to(std::int64_t i, std::int64_t column) {
+    // the full rate, as Adam moves all whose gradient keeps its sign. Returns the change of the penalty.
+    double bring_up_to(std::int64_t i, std::int64_t column) {
         const std::int64_t from = std::exchange(steps_taken_[column], i);
         const T pull = T(pulls_[i] - pulls_[from]), most = T(moves_[i] - moves_[from]);
-        if (!(pull > 0)) return;
+        if (!(pull > 0)) return 0;
+        const double before = penalty_of(column);
         for (std::int64_t k = place(column); k < place(column) + columns_; ++k) {
             const T unit = vectors_.units ? vectors_.units[k] : T(1),
                     strength = vectors_.strength ? vectors_.strength[k] : T(1), square = vectors_.square[k];
@@ -211,6 +223,7 @@ private:
             else
                 param -= std::clamp(param, -most, most);
         }
+        return penalty_of(column) - before;
     }
 
     double penalty_of(std::int64_t column) const {
@@ -222,36 +235,13 @@ private:
         return total;
     }
 
-    AdamSums step_head(const Totals& totals, AdamStep<T> step) {
-        const std::vector<T> gradient(totals.head.begin(), totals.head.end());
-        const std::int64_t biases = layout_.outputs;
-        step.scale = 1;
-        AdamSums sums =
-            move(biases, head_ - biases, gradient.data() + biases, head_point_.data() + biases, step);
-        step.alpha = 0;  // there is no penalty on biases
-        sums.largest =
-            larger(sums.largest, move(0, biases, gradient.data(), head_point_.data(), step).largest);
-        if (!vectors_.units) std::copy_n(vectors_.params, head_, head_point_.begin());
-        return sums;
-    }
-
-    AdamSums move(std::int64_t begin, std::int64_t size, const T* gradient, T* point,
-                  const AdamStep<T>& step) {
-        const AdamVectors<T>& v = vectors_;
-        return kernel<T>().adam_step(size,
-                                     {v.params + begin, v.mean + begin, v.square + begin,
-                                      v.strength ? v.strength + begin : nullptr,
-                                      v.units ? v.units + begin : nullptr},
-                                     gradient, point, step);
-    }
-
     const AdamVectors<T> vectors_;
     const Layout layout_;
     const std::int64_t head_, columns_;  // params before the factors, and factors of a column of X
     const std::vector<FewColumns<T>>& blocks_;
     const Course<T>& course_;
     Team& team_;
-    double penalty_;
+    double penalty_;  // on the factors
     std::vector<std::int64_t> steps_taken_;  // by the params of each column
     std::vector<double> moves_, pulls_;      // up to each step: sums of the rate, and of the rate times alpha
     std::vector<T> head_point_;

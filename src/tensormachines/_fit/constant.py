@@ -26,9 +26,9 @@ def or_constant(
 ) -> tuple[np.ndarray, Solution]:
     """Return the params, or the params of a constant if its loss on the training rows is no higher.
 
-    A fit that was ``cut_short`` may be worse, but not far worse. The params are the mean of members, and
-    ``values`` are the members' objectives. These bound the loss, so the rows are read again only if one of
-    them is above the loss of the constant on a sample.
+    A fit that was ``cut_short`` may be worse, but not far worse; its outcome says so. The params are the mean
+    of members, and ``values`` are the members' objectives. These bound the loss, so the rows are read again
+    only if one of them is above the loss of the constant on a sample.
     """
     sample = problem.sample if problem.sample.weights.sum() > 0 else problem.blocks
     loss = Objective(sample, problem.layout, problem.loss, 0.0, threads)
@@ -46,7 +46,7 @@ def or_constant(
     elif not of_model <= FAR_WORSE * of_constant:
         outcome = Outcome.WORSE
     elif cut_short:
-        return params, best
+        return params, replace(best, outcome=Outcome.BEHIND)
     return constant.astype(params.dtype), replace(best, value=float(of_constant), outcome=outcome)
 
 

@@ -16,7 +16,7 @@ from .polish import polish
 from .problem import Problem
 from .pruning import weigh_columns, without_noise
 from .settings import USUAL_DEGREE, Settings, usual_rank
-from .solver_table import make_solver
+from .solver_table import improved_start, make_solver
 from .solvers.protocol import Iterate, Solution, Watch, best_of, minimise, with_penalty
 
 LONGEST_SHORT_FIT = 10  # iterations
@@ -45,7 +45,7 @@ def solve(
     # All solvers get the same random numbers, so they request the same minibatches at the same time, and
     # share them.
     makers = [
-        make_solver(start, problem, objective, settings, deepcopy(random_state), warm is not None)
+        make_solver(start, problem, objective, settings, deepcopy(random_state), improved=start is warm)
         for start in starts
     ]
     recorder = Recorder(problem, threads, n_starts)
@@ -107,18 +107,25 @@ def fit_together(
 ) -> list[Solution]:
     """Fit settings that differ only in alpha in shared passes over the rows; return the best of each.
 
-    The shared objective has no penalty; each solver adds its own.
+    The shared objective has no penalty; each solver adds its own. The start of "kfac" is improved without a
+    penalty, and so once for all candidates.
     """
     first = candidates[0]
     threads = first.threads(problem.n_rows)
     starts = [problem.random_start(first.init_scale, random_state) for _ in range(first.n_restarts)]
+    without_penalty = problem.objective(0.0, threads)
+    once = first.solver == "kfac" and first.init != "greedy"
+    if once:
+        starts = [
+            improved_start(start, problem, without_penalty, first, deepcopy(random_state)) for start in starts
+        ]
     solvers = []
     for settings in candidates:
         objective = problem.objective(settings.penalty(problem), threads)
         for start in starts:
-            make = make_solver(start, problem, objective, settings, deepcopy(random_state))
+            make = make_solver(start, problem, objective, settings, deepcopy(random_state), improved=once)
             solvers.append(with_penalty(make(), objective.alpha, objective.penalise))
-    solutions = minimise(problem.objective(0.0, threads), solvers, first.deadline.watch)
+    solutions = minimise(without_penalty, solvers, first.deadline.watch)
     n_starts = len(starts)
     return [best_of(solutions[number : number + n_starts]) for number in range(0, len(solutions), n_starts)]
 

@@ -58,7 +58,7 @@ def find_threshold(problem: Problem, settings: Settings, random_state: np.random
 
 
 def _residuals(block: Block, layout: Layout, params: np.ndarray) -> tuple[Residuals]:
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     present = weight > 0  # other rows may overflow
     sizes = np.abs(block.targets - kernel.outputs(block, layout, params))[present]
     return (Residuals(sizes.astype(np.float64).ravel(), np.repeat(weight[present], layout.n_outputs)),)

@@ -20,7 +20,8 @@ from .._model.moments import Moments, moments
 from .._model.objective import Objective
 from .._model.spline_basis import SplineBasis
 from .constraints import Constraints
-from .kfac import MOST_FEATURES, Curvature, curvature_rows, mean_squares
+from .curvature import MOST_FEATURES, Curvature
+from .curvature_rows import curvature_rows, mean_squares
 from .random_start import START_SIZE, random_start
 from .trend import MOST_ENTRIES, Trend, fit_trend
 
@@ -267,7 +268,7 @@ def _moments_of_targets(block: Block) -> tuple[Moments]:
 
 
 def _losses_at_zero(block: Block, loss: Loss) -> tuple[float, float]:
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     losses = loss.pointwise(block.targets, np.zeros_like(block.targets))[0]
     return float(weight @ losses), float(weight.sum())
 

@@ -370,7 +370,7 @@ def _outputs_of_block(
 
 def _outputs(block: Block, z: np.ndarray, loss: Loss) -> Outputs:
     offset = np.zeros_like(z) if block.offset is None else block.offset
-    weights = np.ones(block.n_rows) if block.weight is None else block.weight
+    weights = block.row_weights
     present = weights > 0
     return Outputs(
         loss, *(array[present].astype(np.float64) for array in (block.targets, z, offset, weights))

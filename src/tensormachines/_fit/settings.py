@@ -28,9 +28,12 @@ class Deadline:
     end: float = math.inf
     clock: Clock = time.monotonic
 
+    def is_over(self) -> bool:
+        return self.clock() >= self.end
+
     def watch(self, solver: int, iterate: Iterate) -> bool:
         """Stop every solver when time is up."""
-        return self.clock() >= self.end
+        return self.is_over()
 
     def share(self, n_fits: int) -> Deadline:
         """Return the deadline of the first of several fits that share the remaining time equally."""

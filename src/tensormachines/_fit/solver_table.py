@@ -15,7 +15,7 @@ import numpy as np
 from .._data.row_assignment import part_count
 from .._model.objective import Objective
 from .greedy import greedy
-from .kfac import PAIRS, minibatches, warm_start
+from .minibatch_start import descend_by_minibatches, minibatches
 from .problem import PartCount, Problem
 from .settings import DEFAULT_TOL, Settings
 from .solvers.adam import adam
@@ -25,20 +25,21 @@ from .solvers.protocol import Solver, State, in_units
 from .solvers.sfo import sfo
 from .units import ball, constrained_units, reach, step_units, units, within_constraints
 
-FEWEST_PAIRS, MOST_PAIRS, BYTES_OF_PAIRS = 10, 100, 1 << 28
+FEWEST_PAIRS, MOST_PAIRS, BYTES_OF_PAIRS = 10, 100, 1 << 28  # of solver="lbfgs"
+PAIRS_WITH_CURVATURE = 20  # of solver="kfac"
 GREEDY_ITERATIONS = 50  # of each step of init="greedy"
 
 
 @dataclass(frozen=True)
 class Task:
-    """The task of a solver: a problem, its penalised objective, the settings, a seed, and whether it
-    continues an earlier fit."""
+    """The task of a solver: a problem, its penalised objective, the settings, a seed, and whether the start
+    is improved: reached by an earlier fit, or returned by `improved_start`."""
 
     problem: Problem
     objective: Objective
     settings: Settings
     seed: int
-    warm: bool
+    improved: bool
 
     @property
     def limits(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _adam(task: Task) -> Made:
         strength=None if task.objective.columns is None else partial(_column_strength, task.objective, scale),
         lowest=task.problem.easily_reached(),
         project=_projection(task.problem),
-        epochs_before=task.settings.epochs_before if task.warm else 0,
+        epochs_before=task.settings.epochs_before if task.improved else 0,
     )
     return _in_units(made, within_constraints(task.problem, scale))
 
@@ -110,7 +111,7 @@ def _history(task: Task) -> int:
 def _kfac(task: Task) -> Made:
     curvature = task.problem.curvature(task.objective.alpha)
     scale = units(task.problem, task.objective.alpha) if curvature is None else None  # it has its own units
-    return _in_units(partial(lbfgs, history=PAIRS, curvature=curvature, **task.limits), scale)
+    return _in_units(partial(lbfgs, history=PAIRS_WITH_CURVATURE, curvature=curvature, **task.limits), scale)
 
 
 def _sfo(task: Task) -> Made:
@@ -143,21 +144,35 @@ def make_solver(
     objective: Objective,
     settings: Settings,
     random_state: np.random.RandomState,
-    warm: bool = False,
+    improved: bool = False,
 ) -> Callable[..., Solver]:
     """Return a function that makes the solver, with an optional state to resume from.
 
-    A start that is neither ``warm`` nor resumed is improved first when the solver runs.
+    A start that is neither ``improved`` nor resumed is improved first when the solver runs.
     """
-    seed = 0 if settings.solver == "lbfgs" else random_state.randint(1 << 31)
-    task = Task(problem, objective, settings, seed, warm)
+    task = Task(problem, objective, settings, _seed(settings, random_state), improved)
     made = choice(settings.solver, settings.max_norm).make(task)
 
     def begin(resume: State | None = None) -> Solver:
-        first = start if resume or warm else _better_start(start, task)
+        first = start if resume or improved else _improved(start, task)
         return (yield from made(first, resume=resume))
 
     return begin
+
+
+def improved_start(
+    start: np.ndarray,
+    problem: Problem,
+    objective: Objective,
+    settings: Settings,
+    random_state: np.random.RandomState,
+) -> np.ndarray:
+    """Return what the solver that `make_solver` returns would make of its start."""
+    return _improved(start, Task(problem, objective, settings, _seed(settings, random_state), improved=False))
+
+
+def _seed(settings: Settings, random_state: np.random.RandomState) -> int:
+    return 0 if settings.solver == "lbfgs" else random_state.randint(1 << 31)
 
 
 def _in_units(made: Made, scale: np.ndarray | None) -> Made:
@@ -172,15 +187,24 @@ def _in_units(made: Made, scale: np.ndarray | None) -> Made:
     return scaled
 
 
-def _better_start(start: np.ndarray, task: Task) -> np.ndarray:
+def _improved(start: np.ndarray, task: Task) -> np.ndarray:
     problem, objective, settings = task.problem, task.objective, task.settings
+    deadline = settings.deadline
     if settings.init == "greedy":
         scale = units(problem, objective.alpha)
-        path = greedy(objective, start, max_iter=GREEDY_ITERATIONS, tol=DEFAULT_TOL, units=scale)
+        path = greedy(
+            objective,
+            start,
+            max_iter=GREEDY_ITERATIONS,
+            tol=DEFAULT_TOL,
+            units=scale,
+            watch=deadline.watch,
+        )
         return path[-1].params
     if settings.solver != "kfac" or settings.max_norm is not None:
         return start
     parts = minibatches(problem.blocks, problem.layout.n_features)
-    return (
-        start if parts is None else warm_start(replace(objective, blocks=parts, alpha=0.0), start, task.seed)
-    )
+    if parts is None:
+        return start
+    of_parts = replace(objective, blocks=parts, alpha=0.0)
+    return descend_by_minibatches(of_parts, start, task.seed, deadline.is_over)

@@ -135,7 +135,7 @@ def _some_rows(block: Block, stride: int, functions: Any) -> tuple[list[tuple[np
     """Return copies of the functions, the targets and the weights of every ``stride``-th row."""
     some = block.rows(np.arange(0, block.n_rows, stride)) if stride > 1 else block
     shares = some.X.tocsr() if isinstance(some.X, PackedShares) else some.X
-    weight = np.ones(some.n_rows) if some.weight is None else some.weight.astype(np.float64)
+    weight = some.row_weights
     return ([((shares @ functions).toarray(), some.targets.astype(np.float64), weight)],)
 
 

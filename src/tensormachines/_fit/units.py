@@ -79,7 +79,7 @@ def reach(problem: Problem, units: np.ndarray | None) -> float:
 
 
 def _absolute_sums(block: Block, units: np.ndarray | None) -> tuple[float, float]:
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     sums = block.absolute_sums if units is None else block.basis.lift(block.X).absolute_sums(units)
     return float(weight @ sums), float(weight.sum())
 

@@ -45,7 +45,9 @@ class Block:
         for name in ("y", "weight", "offset"):
             array = getattr(self, name)
             if array is not None:
-                object.__setattr__(self, name, np.ascontiguousarray(array, dtype=self.X.dtype))
+                object.__setattr__(
+                    self, name, np.require(array, self.X.dtype, ["C", "ALIGNED", "ENSUREARRAY"])
+                )
 
     @property
     def n_rows(self) -> int:
@@ -59,6 +61,11 @@ class Block:
     @property
     def dtype(self) -> np.dtype:
         return self.X.dtype
+
+    @property
+    def row_weights(self) -> np.ndarray:
+        """Return the weight of each row in float64: 1 if no weights are given."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight.astype(np.float64)
 
     @cached_property
     def total_weight(self) -> float:
@@ -347,10 +354,13 @@ def add_up(results: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
 def canonical(X: Rows) -> Rows:
     """Return X in the form that kernels read: strides of whole elements, or CSR without duplicates.
 
-    X is copied only if necessary."""
+    Numbers are at addresses that are multiples of their size. X is copied only if necessary."""
     if not sparse.issparse(X):
-        return np.ascontiguousarray(X) if np.mod(X.strides, X.itemsize).any() else X
+        return X if X.flags.aligned and not np.mod(X.strides, X.itemsize).any() else X.copy()
     _check_csr(X)
+    arrays = X.data, X.indices, X.indptr
+    if not all(array.flags.aligned and array.flags.c_contiguous for array in arrays):
+        X = sparse.csr_array(tuple(map(np.array, arrays)), shape=X.shape)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
@@ -367,7 +377,7 @@ def _check_csr(X: Rows) -> None:
     if (
         len(borders) != X.shape[0] + 1
         or borders[0] != 0
-        or borders[-1] > len(X.data)
+        or borders[-1] > min(len(X.data), len(X.indices))
         or (np.diff(borders) < 0).any()
     ):
         raise ValueError("X is a corrupt CSR matrix: its indptr does not fit its shape and data.")

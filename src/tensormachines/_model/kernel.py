@@ -58,7 +58,7 @@ def _by_slopes(
     values, gradients = np.empty(len(params)), np.empty_like(params)
     z = outputs(block, layout, params, threads).reshape(block.n_rows, len(params), -1)
     z = z if block.offset is None else z + block.offset[:, None]
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     present = weight > 0  # other rows may overflow
     for m in range(len(params)):
         losses, slopes = loss.pointwise(block.targets, z[:, m])

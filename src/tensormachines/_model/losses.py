@@ -142,15 +142,18 @@ def tweedie(power: float) -> Loss:
 
 
 def _rounded(
-    y: np.ndarray, z: np.ndarray, width: float, size: float, tilt: float, least: float = 0.0
+    y: np.ndarray, z: np.ndarray, width: float, size: float, tilt: float, at_zero: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return size |z - y| + tilt (z - y) - least, with a parabola where |z - y| < width, and its slope."""
+    """Return size r + tilt (z - y), and its slope.
+
+    r is a straight line in |z - y| beyond ``width``, a parabola below, and ``at_zero`` at 0. Nothing that is
+    large is subtracted from the parabola, so small losses stay exact."""
     difference = z - y
     distance = np.abs(difference)
     near = distance < width
-    rounded = np.where(near, distance**2 / (2 * width) + width / 2, distance)
+    rounded = np.where(near, distance**2 / (2 * width) + at_zero, distance + (at_zero - width / 2))
     slope = np.where(near, difference / width, np.sign(difference))
-    return (size * rounded + tilt * difference - least).sum(axis=1), size * slope + tilt
+    return (size * rounded + tilt * difference).sum(axis=1), size * slope + tilt
 
 
 def _constant(z: np.ndarray, value: float) -> np.ndarray:
@@ -165,7 +168,7 @@ def _density(level: float) -> float:
 ABSOLUTE = Loss(
     "absolute_error",
     6,
-    partial(_rounded, width=WIDTH, size=1.0, tilt=0.0),
+    partial(_rounded, width=WIDTH, size=1.0, tilt=0.0, at_zero=WIDTH / 2),
     partial(_constant, value=2 * _density(0.5)),
     kind_of_second="expected",
     level=0.5,
@@ -177,7 +180,7 @@ def quantile(level: float) -> Loss:
     return Loss(
         "quantile",
         7,
-        partial(_rounded, width=WIDTH, size=0.5, tilt=0.5 - level),
+        partial(_rounded, width=WIDTH, size=0.5, tilt=0.5 - level, at_zero=WIDTH / 2),
         partial(_constant, value=_density(level)),
         kind_of_second="expected",
         parameter=level,
@@ -190,7 +193,7 @@ def huber(threshold: float) -> Loss:
     return Loss(
         "huber",
         8,
-        partial(_rounded, width=threshold, size=threshold, tilt=0.0, least=threshold**2 / 2),
+        partial(_rounded, width=threshold, size=threshold, tilt=0.0, at_zero=0.0),
         np.ones_like,
         kind_of_second="bound",
         parameter=threshold,

@@ -48,7 +48,7 @@ def mean_parts(
     ``most_entries`` limits the work by leaving out rows, see `total_effects`. For rows of unit norm, the
     constant varies, so it is one more column after those of X."""
     block = block if most_entries is None else some_rows(block, layout, most_entries)
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     basis, params = block.basis.astype(np.dtype(np.float64)), params.astype(np.float64)
     shares = block.X.tocsr() if isinstance(block.X, PackedShares) else block.X
     rows = TensorRows(basis.lift(shares.astype(np.float64)), layout, params)

@@ -223,9 +223,11 @@ def _steps_of_share(
     """Take steps along the rows of one machine. Return its weight, its number of steps, and its weight times
     the value, the largest entry of the last gradient, and the vectors of Adam."""
     vectors = {name: getattr(request, name).copy() for name in ("params", "mean", "square")}
+    weight = float(share.weights.sum())
+    if weight == 0:  # nothing to learn from
+        return weight, 0.0, 0.0, len(request.order), *map(np.zeros_like, vectors.values())
     ours = replace(objective, blocks=share, threads=threads or objective.threads)
     ((value, largest, steps),) = ours.epochs([replace(request, **vectors)])
-    weight = float(share.weights.sum())
     return weight, weight * value, weight * largest, steps, *(weight * each for each in vectors.values())
 
 
@@ -234,7 +236,7 @@ def _loss_of_block(
 ) -> tuple[np.ndarray]:
     z = kernel.outputs(block, layout, params, threads).reshape(block.n_rows, len(params), layout.n_outputs)
     z = z if block.offset is None else z + block.offset[:, None]
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     present = weight > 0
     losses = [loss.pointwise(block.targets, z[:, m])[0] for m in range(len(params))]
     return (np.array([weight[present] @ of_model[present] for of_model in losses]),)

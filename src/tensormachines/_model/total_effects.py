@@ -39,7 +39,7 @@ def total_effects(
     leaving out rows, but some rows are always used. For rows of unit norm, the constant varies, so it is one
     more column after those of X."""
     block = block if most_entries is None else some_rows(block, layout, most_entries)
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     groups = _groups(block)
     n_groups = int(groups.max(initial=-1)) + 1
     rows = _changing(block, layout, params.astype(np.float64))

@@ -15,6 +15,11 @@ def fit_warnings(estimator: Any, best: Solution) -> list[str]:
             f"{name} fitted its own training rows worse than a constant, and returns that constant. "
             'Use basis="standard" or "spline", a lower degree, a larger alpha, or another solver.'
         ]
+    if best.outcome is Outcome.BEHIND:
+        return [
+            f"{name} ended at max_iter={estimator.max_iter} or before, and fits its own training rows worse "
+            "than a constant would. Allow more iterations, or use a larger alpha or another solver."
+        ]
     if best.outcome is Outcome.PRECISION and best.n_iter == 0:
         return [
             f"{name} found no step that lowers the objective from its random start. "

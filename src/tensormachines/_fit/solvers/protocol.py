@@ -32,6 +32,7 @@ class Outcome(Enum):
     STOPPED = "stopped from outside, by early stopping or a callback"
     NOT_FINITE = "the objective was not finite at the start"
     WORSE = "a constant fitted the training rows better"
+    BEHIND = "the fit was cut short where a constant fits the training rows better"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from tensormachines._fit.kfac import warm_start
+from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV
+from tensormachines._fit import solver_table
+from tensormachines._fit.minibatch_start import descend_by_minibatches
 
 
 class Sum:
@@ -42,7 +44,7 @@ class WithAWall(Sum):
 
 def test_descends_the_same_way_for_a_seed(rng):
     objective, start = Sum(rng), np.zeros(4)
-    one, same, other = (warm_start(objective, start, seed) for seed in (0, 0, 1))
+    one, same, other = (descend_by_minibatches(objective, start, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
     assert objective.value(one) < 0.5 * objective.value(start)
@@ -51,31 +53,75 @@ def test_descends_the_same_way_for_a_seed(rng):
 
 def test_costs_eleven_passes(rng):
     objective = Sum(rng)
-    warm_start(objective, np.zeros(4), 0)
+    descend_by_minibatches(objective, np.zeros(4), 0)
     assert objective.calls == 11 * 20
 
 
 def test_goes_no_further_than_a_wall(rng):
     objective, start = WithAWall(rng), np.zeros(4)
-    found = warm_start(objective, start, 0)
+    found = descend_by_minibatches(objective, start, 0)
     assert np.abs(found).max() < 0.06
     assert objective.value(found) <= objective.value(start)
 
 
 def test_gives_the_start_where_nothing_is_finite(rng):
     objective, start = Sum(rng), np.full(4, np.nan)
-    assert warm_start(objective, start, 0) is start
+    assert descend_by_minibatches(objective, start, 0) is start
 
 
 def test_parts_without_weight_are_left_out(rng):
     objective = Sum(rng)
     objective.blocks.weights[5] = 0
     objective.y[5] = np.nan
-    assert np.isfinite(warm_start(objective, np.zeros(4), 0)).all()
+    assert np.isfinite(descend_by_minibatches(objective, np.zeros(4), 0)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_keeps_the_type(rng, dtype):
     objective = Sum(rng)
     objective.X, objective.y = objective.X.astype(dtype), objective.y.astype(dtype)
-    assert warm_start(objective, np.zeros(4, dtype), 0).dtype == dtype
+    assert descend_by_minibatches(objective, np.zeros(4, dtype), 0).dtype == dtype
+
+
+def test_begins_no_epoch_when_time_is_over(rng):
+    objective, start = Sum(rng), np.zeros(4)
+    np.testing.assert_array_equal(descend_by_minibatches(objective, start, 0, lambda: True), start)
+    assert objective.calls == 20
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """One entry for each descent."""
+    found = []
+
+    def counted(*args):
+        found.append(args)
+        return descend_by_minibatches(*args)
+
+    monkeypatch.setattr(solver_table, "descend_by_minibatches", counted)
+    return found
+
+
+def test_a_search_descends_once_for_all_penalties(rng, calls):
+    X = rng.standard_normal((4000, 3))
+    y = X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(4000)
+    settings = {"degrees": (2,), "ranks": (2,), "bases": ("standard",), "roughnesses": (3.0,)}
+    settings |= {"relevances": (0,), "cv": 2}
+    settings |= {"solver": "kfac", "max_iters": (5,), "halving": False, "refit": False, "random_state": 0}
+    together = TensorMachineRegressorCV(alphas=(1e-5, 1e-3, 1e-1), **settings).fit(X, y).cv_results_
+    assert len(calls) == 2  # on each split
+    assert len(together["params"]) == 3
+    for params, score in zip(together["params"], together["mean_test_score"], strict=True):
+        alone = TensorMachineRegressorCV(alphas=(params["alpha"],), **settings).fit(X, y).cv_results_
+        assert alone["mean_test_score"][0] == pytest.approx(score, rel=1e-6)
+
+
+def test_only_the_continued_start_is_left_as_it_is(rng, calls):
+    X = rng.standard_normal((4000, 3))
+    model = TensorMachineRegressor(
+        degree=2, rank=2, solver="kfac", basis="standard", n_restarts=3, warm_start=True, random_state=0
+    )
+    model.fit(X, X[:, 0] * X[:, 1])
+    assert len(calls) == 3
+    model.fit(X, X[:, 0] * X[:, 1])
+    assert len(calls) == 3 + 2
