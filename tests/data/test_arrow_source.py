@@ -340,3 +340,25 @@ def test_damaged_arrow_is_noticed_before_it_is_used(tmp_path):
     for each in (dataset, dataset.filter(datasets.field("y") != "b")):  # a filter reads the offsets itself
         with pytest.raises(ValueError, match=r"t\.arrow cannot be read; it may be truncated, damaged"):
             list(blocks.arrow(each, "y"))
+
+
+def test_a_dataset_names_its_file_that_is_not_there(tmp_path):
+    pa, datasets = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
+    table = pa.table({"x": np.arange(20.0), "y": np.arange(20) % 2})
+    for suffix in ("arrow", "parquet"):
+        folder = tmp_path / suffix
+        datasets.write_dataset(table, folder, format=suffix, max_rows_per_file=10, max_rows_per_group=10)
+        dataset = datasets.dataset(folder, format=suffix)
+        (folder / f"part-1.{suffix}").unlink()
+        for each in (dataset, dataset.filter(datasets.field("y") >= 0)):
+            with pytest.raises(FileNotFoundError, match=rf"part-1\.{suffix}"):
+                list(blocks.arrow(each, "y"))
+
+
+def test_dictionaries_with_unsigned_indices(tmp_path):
+    """As polars and DuckDB write them."""
+    pyarrow = pytest.importorskip("pyarrow")
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0, 1, None, 1], pyarrow.uint32()), ["a", "b"])
+    (chunk,) = blocks.arrow(pyarrow.table({"town": column, "y": [1.0, 2.0, 3.0, 4.0]}), "y")
+    levels = chunk.X.column("town")
+    assert [None if code < 0 else levels.names[code] for code in levels.codes] == ["a", "b", None, "b"]

@@ -47,3 +47,14 @@ def test_a_signal_to_end_leaves_nothing_behind(tmp_path):
     assert ended.value.code == 128 + signal.SIGTERM
     assert os.listdir(tmp_path) == []
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_file_that_is_replaced_passes_on_its_permissions(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("before")
+    path.chmod(0o600)
+    with complete_or_not(path) as unfinished:
+        unfinished.write_text("after")
+    assert path.read_text() == "after"
+    assert path.stat().st_mode & 0o777 == 0o600

@@ -212,3 +212,22 @@ def test_csv_blocks_are_small_even_if_cells_are_long(text, cell):
     assert sum(block.n_rows for block in found) == 400
     assert max(sum(map(len, block.cells["b"].as_they_are())) for block in found) < 17 * 2**20
     assert found[1].where.first == 1 + found[0].n_rows
+
+
+def test_dates_that_begin_after_a_whole_block_of_empty_cells(text):
+    """One block of the source is made of several blocks of text."""
+    columns = 64
+    rows = [",".join(["1"] * columns) + f",{'2024-05-31' if k > 4500 else ''},{k}" for k in range(5000)]
+    path = text("t.csv", ",".join([*(f"c{j}" for j in range(columns)), "day", "y"]) + "\n" + "\n".join(rows))
+    chunks = list(blocks.csv(path, "y"))
+    day = np.concatenate([chunk.X.column("day") for chunk in chunks])
+    assert day.dtype.kind == "M"
+    assert np.isnat(day).sum() == 4501
+
+
+@pytest.mark.parametrize(("one", "other"), [("7.5 %", "0.075"), ("$12", "€12"), ("12", "$12")])
+def test_all_files_write_numbers_in_one_way(text, tmp_path, one, other):
+    text("a.csv", f"rate,y\n{one},1\n{one},2\n")
+    text("b.csv", f"rate,y\n{other},3\n{other},4\n")
+    frames = [chunk.X for chunk in blocks.csv(tmp_path / "*.csv", "y")]
+    assert [frame.column("rate").names for frame in frames] == [[one], [other]]  # text, as in one file

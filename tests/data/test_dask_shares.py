@@ -1,6 +1,7 @@
 """Minibatch steps on the workers of a Dask cluster: each along its own share of the rows."""
 
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -105,6 +106,17 @@ def test_the_value_of_unequal_shares_is_that_of_all_rows(data):
     found, objective = fitted(OnMachines(shares), layout)
     (value,), _ = objective(found.params[None])
     assert found.value == pytest.approx(value, rel=1e-12)
+
+
+def test_a_share_of_rows_without_weight_changes_nothing(data):
+    X, y = data
+    share, layout = blocks_of(X[:600], y[:600], [60] * 10), Layout(COLUMNS, degree=2, rank=2)
+    absent = [replace(block, weight=np.zeros(block.n_rows)) for block in share]
+    weighted = [replace(block, weight=np.ones(block.n_rows)) for block in share]
+    found, _ = fitted(OnMachines([weighted, absent]), layout)
+    expected, _ = fitted(BlocksInMemory(weighted), layout)
+    np.testing.assert_allclose(found.params, expected.params, rtol=1e-12)
+    assert (found.n_iter, found.outcome) == (expected.n_iter, expected.outcome)
 
 
 def test_a_share_that_diverges_is_noticed(data):

@@ -3,8 +3,6 @@
 from datetime import date, datetime, time, timedelta, timezone
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
 from row_blocks import fails
@@ -15,6 +13,9 @@ from tensormachines._data.dataframes import read_frame
 from tensormachines._data.dates import DATES, parse_dates
 from tensormachines._data.encoding import Column, Columns, columns_of
 from tensormachines._data.files.source import ReadAgainError
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 pyarrow = pytest.importorskip("pyarrow")
 

@@ -94,6 +94,14 @@ def test_early_stopping(table):
     assert model.score(X, y) > 0.98
 
 
+def test_systems_that_cannot_read_at_a_position(table, monkeypatch):
+    X, y = table
+    model = TensorMachineRegressor(solver="sfo", **QUICK).fit(pieces(X, y))
+    monkeypatch.delattr("os.preadv")
+    other = TensorMachineRegressor(solver="sfo", **QUICK).fit(pieces(X, y))
+    np.testing.assert_array_equal(other.predict(X), model.predict(X))
+
+
 def test_files_are_read_twice_and_nothing_is_left(table, tmp_path, monkeypatch):
     X, y = table
     np.save(tmp_path / "X.npy", X.astype(np.float32))

@@ -6,8 +6,6 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.preprocessing import OrdinalEncoder
@@ -16,6 +14,9 @@ from encoded_columns import CATEGORIES, encode, encoded, learn_columns, object_a
 from tensormachines._data import encoding
 from tensormachines._data.dataframes import as_frame
 from tensormachines._data.encoding import Column
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 NAN = np.nan
 

@@ -3,14 +3,15 @@
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 
 from encoded_columns import CATEGORIES, encode, learn_columns, object_array
 from tensormachines import TensorMachineRegressor
 from tensormachines._data.encoding import Column
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 NAN = np.nan
 

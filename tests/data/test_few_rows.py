@@ -1,8 +1,6 @@
 """The short way of few rows of a frame: the same numbers as the ordinary way, or none at all."""
 
 import numpy as np
-import pandas
-import polars
 import pytest
 from sklearn.utils import check_array
 
@@ -10,6 +8,9 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines._data.dataframes import FEW_ROWS, read_frame
 from tensormachines._data.encoding import learn_columns
 from tensormachines._data.few_rows import FEW_LEVELS, Remembered, read_few_rows
+
+pandas = pytest.importorskip("pandas")
+polars = pytest.importorskip("polars")
 
 MANY_COLOURS = [*(f"colour {number}" for number in range(FEW_LEVELS)), "blue", "green", "red", "violet"]
 NAMES = ["size", "colour", "count", "grade", "new"]
@@ -257,3 +258,25 @@ def test_missing_values_are_as_in_the_fit_and_infinite_ones_refused(rng, library
             np.testing.assert_array_equal(
                 spline.decision_function(row), spline._outputs_in_memory(checked)[:, 0]
             )
+
+
+QUICK = {"degree": 1, "alpha": 1e-3, "max_iter": 5, "random_state": 0}
+
+
+def test_few_rows_of_durations_have_the_units_of_many(rng):
+    """Two columns of durations are one block in pandas, and polars makes numbers of them beside floats."""
+    seconds = rng.integers(1, 100, (FEW_ROWS + 200, 2)).astype("timedelta64[s]")
+    rows = {"size": rng.standard_normal(len(seconds)), "wait": seconds[:, 0], "way": seconds[:, 1]}
+    y = seconds[:, 0].astype(float)
+    in_pandas = pandas.DataFrame(rows).astype({"wait": "timedelta64[us]", "way": "timedelta64[us]"})
+    for frame in (in_pandas, polars.from_pandas(in_pandas)):
+        model = TensorMachineRegressor(**QUICK).fit(frame, y)
+        np.testing.assert_allclose(model.predict(frame[:5]), model.predict(frame)[:5], rtol=1e-9)
+
+
+def test_dates_of_polars_are_no_numbers_beside_floats(rng):
+    numbers = polars.DataFrame({"size": rng.standard_normal(50), "day": rng.standard_normal(50)})
+    model = TensorMachineRegressor(**QUICK).fit(numbers, numbers["size"].to_numpy())
+    dates = numbers[:3].with_columns(day=polars.Series(["2024-01-01"] * 3).str.to_date())
+    with pytest.raises(ValueError, match="needs numbers: column 'day' holds dates"):
+        model.predict(dates)

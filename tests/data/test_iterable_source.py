@@ -3,13 +3,14 @@
 from datetime import datetime
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 
 from row_blocks import fails, identical, row, sizes, texts, whole
 from tensormachines import blocks
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 
 class Twice:

@@ -1,8 +1,6 @@
 """Raw tables come into a fit, or are refused with a reason."""
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.utils import get_tags
@@ -12,6 +10,9 @@ from tensormachines._data.frame import all_different
 from tensormachines._data.training import merge_rows
 from tensormachines._fit.solvers.protocol import Outcome, Solution
 from tensormachines.peers import FactorizationMachineRegressor
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
 
 NAN = np.nan
 COMPLETE = Solution(np.zeros(0), 0.0, 1, 1, Outcome.COMPLETE)
@@ -161,6 +162,12 @@ def test_objects_are_refused_in_the_words_that_scikit_learn_expects():
     for basis in ("auto", "standard"):
         with pytest.raises(TypeError, match=r"argument must be .* string.* number"):
             TensorMachineRegressor(basis=basis).fit(X, Y)
+
+
+def test_bytes_that_are_not_ascii_are_refused_by_the_name_of_their_column():
+    X = np.array([[b"a"], ["é".encode()]])
+    with pytest.raises(ValueError, match=r"column 0.* not ASCII: decode them, as in numpy\.char\.decode"):
+        TensorMachineRegressor().fit(X, [0.0, 1.0])
 
 
 def test_a_model_of_numbers_says_which_column_is_none():

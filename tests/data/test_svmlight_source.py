@@ -51,6 +51,19 @@ def test_blocks_have_indices_that_scikit_learn_takes(text):
     assert wide.X.indices.dtype == np.int64
 
 
+@pytest.mark.parametrize("query", ["", "qid:3 "])  # which the compiled reader leaves to that in Python
+def test_a_comment_may_follow_a_number_at_once(text, query):
+    file = text("a.svm", f"1 {query}1:0.5#a\n2 {query}1:0.1#b\n")
+    X, y, _ = whole(blocks.svmlight(file))
+    identical(X, np.array([[0.5], [0.1]]))
+    identical(y, np.array([1.0, 2.0]))
+
+
+def test_a_fault_beside_queries_is_found_in_its_row(text):
+    bad = text("bad.svm", "1 qid:1 1:1\n" * 3 + "1 qid:1 2:1 1:1\n")
+    fails(lambda: blocks.svmlight(bad), "bad.svm", row(4), "the index 1 after 2")
+
+
 def test_svmlight_parts_of_the_format(text):
     file = text(
         "a.svm", "# comment\n1 qid:3 2:0.5 4:1 # 9:9\n-1 # nothing\n# another\n2.5\t1:3\n+1 qid:4\n\n\n"

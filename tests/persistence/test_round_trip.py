@@ -5,7 +5,6 @@ import pickle
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import is_regressor
@@ -25,6 +24,8 @@ from tensormachines import (
 )
 from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
 from tensormachines.persistence import container
+
+pd = pytest.importorskip("pandas")
 
 GOLDEN = Path(__file__).parent / "golden"
 

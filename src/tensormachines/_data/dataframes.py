@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .dates import is_dates
-from .frame import MISSING_TYPES, Frame, Levels, RawColumn, check_unique, column_label, is_missing, level_name
+from .frame import MISSING_TYPES, Frame, Levels, RawColumn, check_unique, column_label, level_name
 from .temporal import CLASSES, of_numpy, of_objects, of_pandas, of_polars, what_holds
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
@@ -34,7 +34,10 @@ def as_frame(X: Any) -> Any:
     array. Rows of a Frame can be selected, so that code that needs several subsets of X reads each column
     only once."""
     X = without_lists(X)
-    return read_frame(X) if is_raw(X) else X
+    if isinstance(X, Frame) or not is_raw(X):
+        return X
+    frame = read_frame(X)
+    return Frame(frame.names, frame.columns, frame.raw, boolean_columns(X))
 
 
 def read_frame(X: Any, kinds: Sequence[str | None] | None = None) -> Frame:
@@ -197,8 +200,11 @@ def _are_booleans(values: Any) -> bool:
     """Tell whether a column of Python objects holds only booleans and missing values."""
     if values.dtype.kind != "O":
         return False
-    types = {type(value) for value in values if not is_missing(value)}
-    return bool(types) and types <= {bool, np.bool_}
+    values = np.asarray(values)
+    types = {each for each in set(map(type, values)) if each.__name__ not in MISSING_TYPES}
+    if not types & {bool, np.bool_} or types - {bool, np.bool_, float}:
+        return False
+    return float not in types or all(value != value for value in values if type(value) is float)
 
 
 def without_lists(X: Any) -> Any:
@@ -207,7 +213,7 @@ def without_lists(X: Any) -> Any:
     Mixed types stay objects: NumPy would convert numbers and booleans next to strings to strings, and
     booleans next to numbers to numbers."""
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
-        _refuse_unreadable(X)
+        _refuse_repeated_names(X)
         return X
     if is_a("polars", X, "LazyFrame"):
         raise ValueError("X is a LazyFrame of polars, whose rows have not been read yet: give X.collect().")
@@ -228,8 +234,8 @@ def without_lists(X: Any) -> Any:
     return np.array(X, dtype=object) if changed else array
 
 
-def _refuse_unreadable(X: Any) -> None:
-    """Refuse a frame with two columns of the same name."""
+def _refuse_repeated_names(X: Any) -> None:
+    """Refuse a frame with two columns of the same name; polars has none."""
     if is_a("pandas", X) and not X.columns.is_unique:
         check_unique(X.columns, "X")
     if is_a("pyarrow", X, "Table"):
@@ -293,11 +299,11 @@ def _arrow_column(column: Any, label: str, kind: str | None) -> RawColumn:
 def _pandas_column(series: Any, label: str, kind: str | None) -> RawColumn:
     dtype = series.dtype
     if dtype.kind in NUMERIC and not (dtype.kind == "b" and kind == "category"):
-        return (
-            series.to_numpy()
-            if isinstance(dtype, np.dtype)
-            else series.to_numpy(dtype=np.float64, na_value=np.nan)
-        )
+        if isinstance(dtype, np.dtype):
+            return series.to_numpy()
+        if dtype.kind not in "iu" or kind != "category":
+            return series.to_numpy(dtype=np.float64, na_value=np.nan)
+        # Integers of many digits, as of accounts, stay what they are.
     if dtype.name == "category":
         levels = series.array
         return Levels(
@@ -319,6 +325,8 @@ def _polars_column(series: Any, label: str, kind: str | None) -> RawColumn:
     dtype = series.dtype
     if dtype.is_decimal():
         return series.cast(polars.Float64).to_numpy()
+    if dtype.is_integer() and kind == "category" and series.null_count():
+        return _object_column(np.array(series.to_list(), dtype=object), label, kind)  # not as floats
     if dtype.is_numeric():
         return series.to_numpy()
     if dtype == polars.Boolean and kind != "category":
@@ -347,7 +355,12 @@ def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn
     if values.dtype.kind in "mM":
         return of_numpy(values)
     if values.dtype.kind == "S":
-        values = values.astype(str)
+        try:
+            values = values.astype(str)
+        except UnicodeDecodeError:
+            raise ValueError(
+                f"{label} has bytes that are not ASCII: decode them, as in numpy.char.decode(X, 'utf-8')."
+            ) from None
     column = _object_column(values.astype(object, copy=False), label, kind)
     if values.dtype.kind == "O" or isinstance(column, np.ndarray) or kind == "category":
         return column
@@ -363,12 +376,12 @@ def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColum
     known numeric column with text, levels of numbers are named by their numbers.
     """
     types = set(map(type, values))
-    missing = {kind for kind in types if kind.__name__ in MISSING_TYPES}
+    missing = {type_ for type_ in types if type_.__name__ in MISSING_TYPES}
     for what, classes in CLASSES.items():
-        if types > missing and all(issubclass(kind, classes) for kind in types - missing):
+        if types > missing and all(issubclass(type_, classes) for type_ in types - missing):
             return of_objects(what, (None if type(value) in missing else value for value in values))
-    text = {kind for kind in types if issubclass(kind, str)}
-    real = {kind for kind in types - missing if issubclass(kind, Real | Decimal | np.bool_)}
+    text = {type_ for type_ in types if issubclass(type_, str)}
+    real = {type_ for type_ in types - missing if issubclass(type_, Real | Decimal | np.bool_)}
     numbers = real - {np.timedelta64}  # NumPy treats these as integers
     for strange in sorted(types - missing - text - numbers, key=str):
         raise _refusal(label, strange.__name__)

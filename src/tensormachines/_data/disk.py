@@ -14,6 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import reduce
 from operator import add
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,7 @@ class Scratch:
 
     def __init__(self, basis: Basis):
         self.file = tempfile.TemporaryFile(prefix="tensormachines-", buffering=0)  # noqa: SIM115 - open as long as this object
+        self.moving = Lock()
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="tensormachines-read")
         self.basis = basis
         self.end = 0
@@ -252,10 +254,18 @@ class Scratch:
     def _read(self, target: memoryview, places: list[tuple[int, int]]) -> None:
         for begin, end in places:
             while begin < end:
-                count = os.preadv(self.file.fileno(), [target[: end - begin]], begin)
+                count = self._read_at(begin, target[: end - begin])
                 if not count:
                     raise OSError("the scratch file is shorter than what was written to it")
                 target, begin = target[count:], begin + count
+
+    def _read_at(self, position: int, target: memoryview) -> int:
+        """Read up to ``len(target)`` bytes from a position on; return how many were read."""
+        if hasattr(os, "preadv"):
+            return os.preadv(self.file.fileno(), [target], position)
+        with self.moving:  # Windows reads where the file is, which all threads share
+            self.file.seek(position)
+            return int(self.file.readinto(target))
 
 
 class BlocksOnDisk:

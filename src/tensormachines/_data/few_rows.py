@@ -107,8 +107,8 @@ def _rows_of_pandas(X: Any, categories: Mapping[int, Column]) -> np.ndarray | No
     for block in getattr(getattr(X, "_mgr", None), "blocks", ()):
         values, places = block.values, block.mgr_locs
         if not isinstance(values, np.ndarray):
-            (j,) = places.as_array.tolist()
-            if j not in categories or (names := _names_of_array(values)) is None:
+            (j, *others) = places.as_array.tolist()
+            if others or j not in categories or (names := _names_of_array(values)) is None:
                 return None
             codes[j] = categories[j].codes(names)
         elif values.dtype == OBJECT:
@@ -195,6 +195,8 @@ def _row_of_polars(X: Any) -> np.ndarray | None:
 
 
 def _matrix_of_polars(X: Any) -> np.ndarray | None:
+    if not all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in X.dtypes):
+        return None  # beside floats, dates and durations become numbers of their own units
     matrix = X.to_numpy()
     return matrix.astype(np.float64, order="C") if matrix.dtype in PLAIN else None
 

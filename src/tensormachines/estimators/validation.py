@@ -240,6 +240,7 @@ class TakesFrames(BaseEstimator):
             and X.shape[0] > 0
             and X.shape[1] == self.n_features_in_
             and X.flags.c_contiguous
+            and X.flags.aligned
             and not hasattr(self, "feature_names_in_")
             and self._columns is None
             and self._has_allowed_numbers(X)

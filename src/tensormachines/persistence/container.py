@@ -67,7 +67,7 @@ def pack(facts: Any, arrays: list[np.ndarray]) -> bytes:
 
 def write(path: Path, data: bytes) -> None:
     """Write all or nothing: the new file is complete and on disk before it replaces the old one."""
-    with complete_or_not(path) as unfinished, open(unfinished, "xb") as file:
+    with complete_or_not(path) as unfinished, open(unfinished, "wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -94,11 +94,17 @@ def _bytes(array: np.ndarray) -> bytes:
 
 
 def read(path: Path) -> bytes:
-    """Return all bytes of a regular file; pipes and devices are refused, because they may have no end."""
+    """Return all bytes of a regular file that begins as model files do, and the first bytes of any other.
+
+    Pipes and devices are refused, because they may have no end."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ModelFileError("it is not a regular file")
         with open(path, "rb") as file:
+            start = file.read(len(MAGIC))
+            if start != MAGIC:
+                return start
+            file.seek(0)
             return file.read()
     except OSError as error:
         raise ModelFileError(f"{error.strerror}") from error

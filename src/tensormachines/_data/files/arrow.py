@@ -343,7 +343,8 @@ class ArrowCells:
             return number_levels(self.numbers())
         plain = self.array if self._holds_numbers or self._is_dictionary else self._as_text(self.array)
         encoded = plain if self._is_dictionary else plain.dictionary_encode()
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+        signed = encoded.indices.cast(import_pyarrow().int64())  # those of polars and DuckDB have no sign
+        codes = signed.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         texts: dict[str, int] = {}
         numbers = [
             -1 if name is None else texts.setdefault(name, len(texts))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from itertools import chain, islice, repeat
+from threading import Lock
 from typing import Any, TextIO
 
 import numpy as np
@@ -115,6 +116,7 @@ def csv(
     for file in files[1:]:
         if file.names != first.names:
             raise ValueError(f"{file.label}: the header is {file.names}, but {first.names} in {first.label}.")
+        file.spell_as(first)
     chosen = choose_columns(first.label, first.names, target, weight, columns)
     forced = forced_kinds(number, category, weight)
     check_present(first.label, first.names, list(forced))
@@ -168,6 +170,10 @@ class CsvFile:
         found = {name: spelling.notation for name, spelling in self._spellings.items()}
         return {name: notation for name, notation in found.items() if notation is not None}
 
+    def spell_as(self, other: CsvFile) -> None:
+        """Decide how numbers are written together with another file of the same rows."""
+        self._spellings = other._spellings
+
     def in_notations(self, notations: Mapping[str, Notation]) -> CsvFile:
         found = copy(self)
         found._spellings = {name: Spelling(notations.get(name), decided=True) for name in self.names}
@@ -213,7 +219,7 @@ class CsvFile:
         rows: list[list[str]] = []
         reader = standard.reader(chain(lines, text), delimiter=self._delimiter, strict=True)
         try:
-            with _cells_of_any_length():
+            with _cells_of_any_length:
                 for row in reader:
                     rows.append(row)
                     if reader.line_num >= len(lines):
@@ -274,7 +280,7 @@ class CsvFile:
         """Return the first row after blank lines; ``first`` is its first line, if it has been read."""
         rows = standard.reader(chain([first] if first else [], text), delimiter=self._delimiter, strict=True)
         try:
-            with _cells_of_any_length():
+            with _cells_of_any_length:
                 return next((row for row in rows if not _is_blank(row)), [])
         except standard.Error as error:
             raise ValueError(
@@ -322,14 +328,32 @@ class CsvFile:
         return ""
 
 
-@contextmanager
-def _cells_of_any_length() -> Iterator[None]:
-    """Lift the limit of the standard parser, 131,072 characters, which applies to the whole process."""
-    before = standard.field_size_limit(LONGEST_CELL)
-    try:
-        yield
-    finally:
-        standard.field_size_limit(before)
+class _CellsOfAnyLength:
+    """Lifts the limit of the standard parser, 131,072 characters, which applies to the whole process.
+
+    The first of the readers that overlap lifts it, and the last one restores it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._readers = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._readers:
+                self._before = standard.field_size_limit(LONGEST_CELL)
+            self._readers += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers:
+                standard.field_size_limit(self._before)
+
+
+_cells_of_any_length = _CellsOfAnyLength()
+if hasattr(os, "register_at_fork"):  # other threads, and their readers, do not live on in a forked process
+    os.register_at_fork(after_in_child=_cells_of_any_length.__init__)  # type: ignore[misc]
 
 
 def _some_lines(text: TextIO, most: int) -> list[str]:

@@ -49,6 +49,8 @@ class SeveralFiles:
                     f"{file.label}: its columns are {', '.join(file.names)}, but those of {first.label} are "
                     f"{', '.join(first.names)}."
                 )
+            if isinstance(file, CsvFile) and isinstance(first, CsvFile):
+                file.spell_as(first)
         self.label, self.files, self.names = label, files, first.names
         self.rereadable = all(file.rereadable for file in files)
 

@@ -108,7 +108,10 @@ def readable(label: str, *broken: type[Exception]) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"There is no file {label}.") from error
+        # A data set of several files is not named like the one that is not there.
+        same = str(error.filename) == label or label in str(error)
+        named = f"There is no file {label}." if same else f"{label}: {error}"
+        raise FileNotFoundError(named) from error
     except DAMAGED + broken as error:
         what = " ".join(str(error).split())
         raise ValueError(

@@ -262,6 +262,9 @@ class ColumnSource(Source):
             where, held, count = Where(file.label), list[Frame](), 0
             for block in file.blocks(names, self._rows):
                 frame = read(block)
+                if self.kinds.changed:  # what is left is read only for its kinds, and may not fit together
+                    held, count = [], 0
+                    continue
                 while count + len(frame) >= self._rows:
                     taken = self._rows - count
                     yield where, concatenate([*held, frame[:taken]])

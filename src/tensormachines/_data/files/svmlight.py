@@ -181,7 +181,7 @@ def _read_in_python(lines: list[bytes]) -> Read | None:
         return None
     entries = np.fromiter(map(bytes.count, lines, repeat(b":")), np.int64, len(lines))
     words = np.fromiter(map(len, map(bytes.split, lines)), np.int64, len(lines))
-    tokens = b"".join(lines).replace(b":", b" ").split()
+    tokens = b"\n".join(lines).replace(b":", b" ").split()  # lines with a comment have lost their end
     borders = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
     # Each word except the first has one colon, with something on both sides.
     if (words != 1 + entries).any() or len(tokens) != borders[-1]:
@@ -202,6 +202,8 @@ def _blame(lines: list[bytes], where: Where, first_index: int | None, n_features
     """Raise an error that names the first wrong row."""
     for row, line in enumerate(lines):
         label, *entries = (token.decode("utf-8", "replace") for token in line.split())
+        if entries and entries[0].startswith("qid:"):
+            entries.pop(0)
         if not _is(float, label):
             raise ValueError(f"{where.row(row)}: y is {label!r}, where a number is needed.")
         if fault := _fault(entries, first_index, n_features):
