@@ -31,6 +31,11 @@ def server():
             web.asked.append(self.path)
             fault = web.faults.pop(0) if web.faults else None
             body = web.files.get(self.path)
+            if self.path in web.moved:
+                self.send_response(302)
+                self.send_header("Location", web.moved[self.path])
+                self.end_headers()
+                return
             if fault == "error" or body is None:
                 self.send_error(503 if fault else 404)
                 return
@@ -45,6 +50,7 @@ def server():
 
     web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     web.files, web.faults, web.asked, web.tell_length = {}, [], [], True
+    web.moved = {}  # path: new address
     web.url = f"http://127.0.0.1:{web.server_port}"
     thread = threading.Thread(target=web.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -4,7 +4,10 @@ import bz2
 import gzip
 import socket
 from dataclasses import replace
+from io import BytesIO
+from types import SimpleNamespace
 from urllib.error import URLError
+from urllib.request import Request
 
 import numpy as np
 import pytest
@@ -12,6 +15,12 @@ import pytest
 from dataset_files import csv, rows_of, svmlight, tarred, zipped
 from tensormachines.datasets import SETS, UnavailableError, load, parsers
 from tensormachines.datasets import download as download_module
+
+
+def damaged_inside(packed):
+    """Set bytes in the middle of the deflated data that no compressor writes."""
+    middle = len(packed) // 3
+    return packed[:middle] + b"\xff" * 16 + packed[middle + 16 :]
 
 
 def left_behind(tmp_path):
@@ -50,6 +59,13 @@ def test_originals_are_not_downloaded_twice_but_must_not_have_changed(adult, ser
         UnavailableError, match=r"a9a: expected sha256 .* Delete the file to download it again"
     ):
         load("adult")
+
+
+@pytest.mark.parametrize("half", ["", "3fa9"])
+def test_a_checksum_that_was_half_written_counts_as_none(adult, tmp_path, half):
+    load("adult")
+    (tmp_path / "cache" / "adult.npz.sha256").write_text(half)
+    assert load("adult").origin == "cache"
 
 
 def test_a_cache_that_has_changed_is_refused(adult, tmp_path):
@@ -94,12 +110,58 @@ def test_without_a_network_no_time_is_lost(adult, monkeypatch):
     def not_found(*_, **__):
         raise URLError(socket.gaierror(-2, "Name or service not known"))
 
-    monkeypatch.setattr(download_module, "urlopen", not_found)
+    monkeypatch.setattr(download_module, "build_opener", lambda *_: SimpleNamespace(open=not_found))
     monkeypatch.setattr(download_module.time, "sleep", pytest.fail)
     with pytest.raises(
         UnavailableError, match=r"the download failed: the host 127\.0\.0\.1 was not found\. Put"
     ):
         load("adult")
+
+
+@pytest.mark.parametrize("tell_length", [True, False])
+def test_a_file_that_is_too_large_is_refused(server, tmp_path, tell_length):
+    server.tell_length = tell_length
+    server.files["/large"] = bytes(3000)
+    for most, allowed in ((3000, True), (2999, False)):
+        path = tmp_path / "cache" / str(most)
+        if allowed:
+            download_module.fetch((f"{server.url}/large",), path, most_bytes=most)
+        else:
+            with pytest.raises(
+                download_module.DownloadError, match=r"/large: the file is larger than 3e-06 GB"
+            ):
+                download_module.fetch((f"{server.url}/large",), path, most_bytes=most)
+    assert server.asked == ["/large"] * 2
+    assert left_behind(tmp_path) == ["3000", "3000.sha256"]
+
+
+def test_a_redirect_is_followed_unless_it_leaves_https(server, tmp_path):
+    server.files["/new"] = b"moved"
+    server.moved["/old"] = f"{server.url}/new"
+    download_module.fetch((f"{server.url}/old",), tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"moved"
+    handler, secure = download_module._StayEncrypted(), Request("https://data.example/a")
+    for target in ("https://data.example/b", "http://data.example/b", "file:///etc/passwd"):
+        answer = None, 302, "Found", {}, target
+        if target.startswith("https:"):
+            assert handler.redirect_request(secure, *answer).full_url == target
+        else:
+            with pytest.raises(download_module.DownloadError, match=rf"redirects to {target}, which is not"):
+                handler.redirect_request(secure, *answer)
+
+
+def test_all_addresses_are_encrypted():
+    urls = [url for each in parsers.ORIGINALS.values() for remote in each.remotes for url in remote.urls]
+    assert len(urls) > 10
+    assert all(url.startswith("https://") for url in urls)
+
+
+def test_text_that_unpacks_without_end_is_refused():
+    text = BytesIO(b"1,2\n" * 1000)
+    assert len(list(parsers.limited_lines(text, 4000))) == 1000
+    for endless, most in ((b"1,2\n" * 1000, 3999), (b"1," * (1 << 20), 1 << 30)):
+        with pytest.raises(parsers.FormatError, match="the text has more than"):
+            list(parsers.limited_lines(BytesIO(endless), most))
 
 
 def test_another_address_is_tried_where_there_is_one(adult, server, monkeypatch):
@@ -120,8 +182,14 @@ def test_a_wrong_checksum_leaves_nothing_behind(publish, server, tmp_path):
 
 @pytest.mark.parametrize(
     "body",
-    [b"<html>moved</html>", b"", b"PK\x03\x04cut", gzip.compress(b"1,2,3\n" * 1000, mtime=0)[:-20]],
-    ids=["page", "empty", "zip", "gzip"],
+    [
+        b"<html>moved</html>",
+        b"",
+        b"PK\x03\x04cut",
+        gzip.compress(b"1,2,3\n" * 1000, mtime=0)[:-20],
+        damaged_inside(zipped(YearPredictionMSD_dot_txt=csv(np.arange(3.0 * 91).reshape(3, 91)))),
+    ],
+    ids=["page", "empty", "zip", "gzip", "inside"],
 )
 def test_what_cannot_be_read_is_removed(publish, tmp_path, body):
     publish("year", {"year.zip": body}, 2, 1, 90)

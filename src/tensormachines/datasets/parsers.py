@@ -6,9 +6,9 @@ import bz2
 import gzip
 import tarfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal, TypeAlias, cast
 
@@ -19,6 +19,7 @@ Arrays: TypeAlias = dict[str, np.ndarray]  # X_train, y_train, X_test, y_test
 UCI = "https://archive.ics.uci.edu/static/public"
 OLD_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary"
+MOST_BYTES, MOST_OF_LINE = 1 << 32, 1 << 20  # of unpacked text: a small archive can unpack without end
 SPLIT_SEED = 20150407  # for random splits: the splits of the paper are not published
 
 
@@ -191,7 +192,20 @@ def _numbers(
         lines = _find(file, member)
         if lines is None:
             raise FormatError(f"the archive has no {member}")
-        return np.loadtxt(lines, dtype=dtype, delimiter=separator, skiprows=skiprows, ndmin=2)
+        return np.loadtxt(limited_lines(lines), dtype=dtype, delimiter=separator, skiprows=skiprows, ndmin=2)
+
+
+def limited_lines(file: IO[bytes], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
+    """Yield the lines of a file; refuse one with more bytes than expected, or with an endless line."""
+    left, text = most_bytes, BufferedReader(cast(Any, file), MOST_OF_LINE)
+    while line := text.readline(MOST_OF_LINE):
+        left -= len(line)
+        if left < 0 or len(line) == MOST_OF_LINE:
+            raise FormatError(
+                f"the text has more than {most_bytes / 1e9:.3g} GB, or a line of more than "
+                f"{MOST_OF_LINE / 1e6:.3g} MB"
+            )
+        yield line
 
 
 def _find(file: IO[bytes], member: str) -> IO[bytes] | None:
@@ -217,6 +231,8 @@ def _find_in_zip(archive: zipfile.ZipFile, member: str) -> IO[bytes] | None:
             return archive.open(name)
     for name in names:
         if _is_archive(name):
+            if archive.getinfo(name).file_size > MOST_BYTES:
+                raise FormatError(f"{name} would unpack to more than {MOST_BYTES / 1e9:.3g} GB")
             found = _find(BytesIO(archive.read(name)), member)
             if found is not None:
                 return found

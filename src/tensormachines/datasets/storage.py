@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import tarfile
-import zipfile
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -113,7 +112,7 @@ def _download(known: DataSet, cached: Path, progress: Progress | None) -> Arrays
     try:
         arrays = parse(original, paths, known.rows, known.test_rows)
         _check_shapes(known, arrays)
-    except (ValueError, EOFError, zipfile.BadZipFile, tarfile.TarError, OSError) as error:
+    except (*DAMAGED_ARCHIVE, tarfile.TarError) as error:
         for path in paths:  # the next call downloads them again
             remove(path)
         names = " and ".join(path.name for path in paths)
