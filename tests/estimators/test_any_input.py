@@ -4,13 +4,17 @@
 """
 
 import os
+import traceback
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+import tensormachines
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 
 hypothesis = pytest.importorskip("hypothesis")
@@ -20,6 +24,13 @@ settings.register_profile("quick", derandomize=True, max_examples=220, deadline=
 settings.register_profile("nightly", max_examples=11_000, deadline=None)
 PROFILE = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
+try:
+    import pyarrow
+except ImportError:
+    pyarrow = None
+
+# Where rows are checked: what is raised elsewhere, such as in NumPy, was not meant for users.
+CHECKED = tuple(str(Path(package.__file__).parent) for package in (tensormachines, sklearn))
 SOLVERS = ["adam", "kfac", "lbfgs", "sfo"]
 MODELS = st.fixed_dictionaries(
     {
@@ -61,12 +72,20 @@ FORMS = {
     "float32": lambda X: X.astype(np.float32),
     "strided": lambda X: np.repeat(X, 2, axis=0)[::2],
     "Fortran": np.asfortranarray,
+    "misaligned": lambda X: _misaligned(X),
     "objects": lambda X: X.astype(object),
     "CSR": sparse.csr_array,
     "CSR of 64 bits": lambda X: _with_long_indices(sparse.csr_array(X)),
     "unsorted COO": lambda X: _unsorted(X),
     "CSC": sparse.csc_array,
 }
+
+
+def _misaligned(X):
+    """Return X with its numbers at odd addresses."""
+    copy = np.empty(X.nbytes + 1, dtype=np.uint8)[1:].view(X.dtype).reshape(X.shape)
+    copy[...] = X
+    return copy
 
 
 def _with_long_indices(X):
@@ -95,7 +114,10 @@ def targets(draw, n):
 def labels(draw, n):
     names = draw(
         st.sampled_from(
-            [[0, 1], [False, True], ["a", "b", "c"], [-1.5, 2.0], [b"x", b"y"], ["one"], [7, 7, 8]]
+            [
+                *([0, 1], [False, True], ["a", "b", "c"], [-1.5, 2.0], [b"x", b"y"], ["one"], [7, 7, 8]),
+                [np.datetime64("2024-05-31"), np.datetime64("2024-06-01")],
+            ]
         )
     )
     return np.array([names[i % len(names)] for i in range(n)])
@@ -110,6 +132,12 @@ def weights(draw, n):
     return None if kind is None else some.get(kind, uneven)
 
 
+def is_ordinary(X, weight, model):
+    """Tell whether a fit may not refuse the rows."""
+    small = X.size > 0 and np.abs(X).max() < (1e3 if model["basis"] is None else 1e100)
+    return len(X) >= 8 and small and weight is None and model["alpha"] != 1e300  # more than float32 holds
+
+
 def fitted(estimator, X, y, weight):
     """Return the fitted estimator, or None if it refuses the data with one clear error."""
     with warnings.catch_warnings(record=True) as caught:
@@ -117,13 +145,17 @@ def fitted(estimator, X, y, weight):
         try:
             estimator.fit(X, y, sample_weight=weight)
         except (ValueError, TypeError) as error:  # scikit-learn's for labels of bytes
-            estimator, message = None, str(error)
+            estimator, refusal = None, error
     if estimator is None:
-        assert len(message) > 20
+        place = traceback.extract_tb(refusal.__traceback__)[-1].filename
+        assert place.startswith(CHECKED), f"not a refusal, but an error of {place}"
+        assert len(str(refusal)) > 20
         return None
     others = [w for w in caught if not issubclass(w.category, UserWarning | FutureWarning)]
     assert not [str(w.message) for w in others], "a warning that is not for users"
-    assert sum(issubclass(w.category, ConvergenceWarning) for w in caught) <= 1
+    of_convergence = [str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert len(of_convergence) <= 1
+    estimator.is_said_to_be_worse = any("worse than a constant would" in each for each in of_convergence)
     return estimator
 
 
@@ -136,6 +168,7 @@ def test_regressors(solver, data, model, X, form):
         rows = FORMS[form](X)
     estimator = fitted(TensorMachineRegressor(solver=solver, **model), rows, y, weight)
     if estimator is None:
+        assert not (is_ordinary(X, weight, model) and 1e-100 < np.abs(y).max() < 1e100)
         return
     seen = np.ones(len(X), dtype=bool) if weight is None else weight > 0
     with warnings.catch_warnings():
@@ -143,10 +176,9 @@ def test_regressors(solver, data, model, X, form):
             warnings.filterwarnings("ignore", "TensorMachineRegressor: some outputs overflow", RuntimeWarning)
         predicted = estimator.predict(rows)
     assert np.isfinite(predicted[seen]).all()
-    if (
-        weight is None and not model["early_stopping"]
-    ):  # never worse than the mean, nor far worse if cut short
-        worst = 2.001 if solver != "adam" and estimator.n_iter_ >= model["max_iter"] else 1.001
+    if weight is None and not model["early_stopping"]:  # which holds out rows
+        # Never worse than the mean without saying so, and never far worse.
+        worst = 2.001 if estimator.is_said_to_be_worse else 1.001
         size = np.abs(y).max() or 1.0
         errors, spread = ((predicted - y) / size) ** 2, ((y - y.mean(axis=0)) / size) ** 2
         assert errors.mean() <= worst * spread.mean() + 1e-6
@@ -161,11 +193,20 @@ def test_classifiers(solver, data, model, X, form):
         rows = FORMS[form](X)
     estimator = fitted(TensorMachineClassifier(solver=solver, **model), rows, y, weight)
     if estimator is None:
+        of_bytes = y.dtype.kind == "S"  # which scikit-learn refuses
+        assert of_bytes or model["early_stopping"] or len(set(y)) < 2 or not is_ordinary(X, weight, model)
         return
     shares = estimator.predict_proba(rows)
     assert np.isfinite(shares).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     assert set(estimator.predict(rows)) <= set(y)
+    if weight is None and not model["early_stopping"]:
+        classes = list(estimator.classes_)
+        of_rows = [classes.index(label) for label in y]
+        losses = -np.log(np.maximum(shares[np.arange(len(y)), of_rows], 1e-30))
+        counts = np.bincount(of_rows) / len(y)
+        worst = 2.001 if estimator.is_said_to_be_worse else 1.001
+        assert losses.mean() <= worst * -(counts * np.log(counts)).sum() + 1e-4
 
 
 @settings(PROFILE, max_examples=PROFILE.max_examples * 12 // 11)
@@ -173,7 +214,7 @@ def test_classifiers(solver, data, model, X, form):
     data=st.data(),
     solver=st.sampled_from(SOLVERS),
     model=MODELS,
-    dtype=st.sampled_from(["Float64", "Int64", "boolean", "arrow", "string"]),
+    dtype=st.sampled_from(["Float64", "Int64", "boolean", "string", *(["arrow"] if pyarrow else [])]),
 )
 def test_frames_of_nullable_and_arrow_columns(data, solver, model, dtype):
     pandas = pytest.importorskip("pandas")
@@ -181,7 +222,6 @@ def test_frames_of_nullable_and_arrow_columns(data, solver, model, dtype):
     missing = data.draw(st.booleans())
     cells = [None if missing and i % 3 == 0 else i % 2 for i in range(n)]
     if dtype == "arrow":
-        pyarrow = pytest.importorskip("pyarrow")
         column = pandas.Series(cells, dtype=pandas.ArrowDtype(pyarrow.float64()))
     elif dtype == "string":
         column = pandas.Series([None if cell is None else str(cell) for cell in cells], dtype="string")

@@ -24,6 +24,23 @@ def test_a_linear_model_has_no_rank():
     assert [(c["degree"], c["rank"]) for c in found] == [(1, 2), (2, 2), (2, 5)]
 
 
+def test_only_splines_have_a_roughness():
+    one = {"degrees": (2,), "ranks": (2,), "alphas": (1e-3,), "relevances": (0,), "max_iters": (30,)}
+    found = candidates(bases=("auto", "standard", None), trends=(False,), roughnesses=(20.0, 3.0), **one)
+    assert [(c["basis"], c["roughness"]) for c in found] == [
+        ("auto", 20.0),
+        ("auto", 3.0),
+        ("standard", 3.0),
+        (None, 3.0),
+    ]
+
+
+def test_sparse_rows_have_no_splines():
+    found = all_candidates(TensorMachineRegressorCV(), 10, sparse=True)
+    assert {(c["basis"], c["roughness"], c["trend"]) for c in found} == {("auto", 3.0, False)}
+    assert len(candidates()) == 4 * len(found)
+
+
 def test_the_order_of_ranks_does_not_matter(regression):
     up, down = (
         TensorMachineRegressorCV(**{**FEW, "ranks": ranks}).fit(*regression) for ranks in ((2, 3), (3, 2))

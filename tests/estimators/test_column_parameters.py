@@ -4,7 +4,6 @@ term."""
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1
@@ -17,6 +16,8 @@ from tensormachines import (
     load,
 )
 from tensormachines.export import to_python
+
+pd = pytest.importorskip("pandas")
 
 
 @pytest.fixture
@@ -196,6 +197,36 @@ def test_a_search_keeps_to_all_of_them(mixed):
     assert "kind = 3" in search.basis_features_
     grid = pd.concat([table[:1]] * 200).assign(dose=np.linspace(-4, 4, 200))
     assert (np.diff(search.predict(grid)) > -1e-12).all()
+
+
+CANDIDATES = {"degrees": (2,), "ranks": (2,), "alphas": (1e-3,), "max_iters": (10,), "n_members": 1}
+
+
+def test_a_search_of_an_array_reads_its_numbers_as_levels(rng):
+    X = np.column_stack([rng.normal(size=600), rng.choice([10.0, 20.0, 30.0], 600)])
+    y = X[:, 0] + (X[:, 1] == 20)
+    settings = {**CANDIDATES, "categorical_features": [1], "random_state": 0, "verbose": 0}
+    search = TensorMachineRegressorCV(**settings).fit(X, y)
+    assert search.best_estimator_._columns.columns[1].levels == ("10", "20", "30")
+    for given in (X.tolist(), pd.DataFrame({"x": X[:, 0], "kind": X[:, 1].astype(int)})):
+        other = TensorMachineRegressorCV(**settings).fit(given, y)
+        np.testing.assert_allclose(other.predict(given), search.predict(X))
+    assert search.score(X, y) > 0.9
+
+
+def test_a_search_keeps_booleans_0_and_1(rng):
+    pl = pytest.importorskip("polars")
+    x, yes = rng.normal(size=400), rng.random(400) < 0.5
+    for table in (
+        pl.DataFrame({"yes": yes, "x": x}),
+        pd.DataFrame({"yes": pd.array(yes, dtype="boolean"), "x": x}),
+        pd.DataFrame({"yes": yes.astype(object), "x": x}),
+    ):
+        search = TensorMachineRegressorCV(
+            **CANDIDATES, categorical_features=["yes"], random_state=0, verbose=0
+        )
+        search.fit(table, x + 2 * yes)
+        assert search.score(table, x + 2 * yes) > 0.9
 
 
 def test_booleans_stay_0_and_1(rng):

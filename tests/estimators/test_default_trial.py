@@ -1,5 +1,6 @@
 """The default settings as a candidate of a search."""
 
+import pickle
 from itertools import count
 
 import numpy as np
@@ -13,6 +14,7 @@ from tensormachines import (
     TensorMachineRegressorCV,
 )
 from tensormachines.estimators import halving as search_module
+from tensormachines.estimators.default_trial import has_usual_grid
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -28,6 +30,14 @@ def test_default_settings_are_tried_on_fewer_splits_if_time_is_short(rng):
     (number,) = [k for k, params in enumerate(tried) if params["alpha"] == "auto"]
     assert 1 <= search.n_splits_ < 5
     assert np.isfinite(search.cv_results_["mean_test_score"][number])
+
+
+@pytest.mark.parametrize("kind", [TensorMachineRegressorCV, TensorMachineClassifierCV])
+def test_a_pickled_search_tries_the_default_settings_too(kind):
+    assert has_usual_grid(pickle.loads(pickle.dumps(kind())))
+    assert has_usual_grid(kind(solver="".join(["ad", "am"])))
+    assert not has_usual_grid(kind(alphas=(1e-3,)))
+    assert not has_usual_grid(kind(degrees=np.array([1, 2, 3, 4, 6])))
 
 
 def test_the_default_settings_are_tried_where_the_grid_is_left_to_the_search(rng):

@@ -54,7 +54,7 @@ def test_processes_with_other_hashes_and_threads():
     assert printed[0] == printed[1] != ""
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_back_ends_of_joblib(data, backend):
     X, y = data[0][:300], data[1][:300]
     model = TensorMachineRegressor(**QUICK)

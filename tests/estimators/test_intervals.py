@@ -3,12 +3,13 @@
 from copy import deepcopy
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
 from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks, load
 from tensormachines.estimators.intervals import _bounds, learn_intervals
+
+pd = pytest.importorskip("pandas")
 
 
 def noisy(n_rows, seed, noise=lambda X: 0.2 + 1.5 * np.abs(X[:, 0])):
@@ -151,3 +152,11 @@ def test_what_intervals_need_is_said(tmp_path):
         model.fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="cannot be combined with exposure"):
         TensorMachineRegressor(intervals=True, loss="poisson").fit(X, np.abs(y), exposure=np.ones(300))
+
+
+def test_targets_that_are_not_given_are_asked_for():
+    X = np.ones((50, 2))
+    with pytest.raises(ValueError, match="y is needed"):
+        TensorMachineRegressor(intervals=True).fit(X)
+    with pytest.raises(ValueError, match="y is needed"):
+        TensorMachineRegressor(loss="poisson").fit(X, exposure=np.ones(50))

@@ -170,6 +170,9 @@ def test_what_cannot_be_is_refused(rows, model):
                 classifier.fit(X, given)
     with pytest.raises(ValueError, match="y must be a matrix of 0 and 1 with 3 columns"):
         TensorMachineClassifier().fit(X, Y, X_val=X, y_val=Y[:, :2])
+    several = TensorMachineClassifier(**QUICK, shared_factors=False).fit(X, Y)
+    with pytest.raises(ValueError, match="this model was fitted to several"):
+        several.partial_fit(X, Y.sum(axis=1) % 3)
     continued = TensorMachineClassifier(**QUICK, warm_start=True).fit(X, Y.sum(axis=1) % 3)
     with pytest.raises(ValueError, match="from one label for each row to several"):
         continued.fit(X, Y)

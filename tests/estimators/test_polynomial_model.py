@@ -14,6 +14,7 @@ from targets import teacher
 from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, load
 from tensormachines._fit.problem import Problem
 from tensormachines._fit.settings import Settings
+from tensormachines.estimators.fit_scope import fit_scope
 
 QUICK = {"degree": 3, "rank": 2, "max_iter": 6, "random_state": 0}
 
@@ -266,3 +267,22 @@ def test_blas_has_no_more_threads_than_n_jobs_or_the_user_allows(rng, monkeypatc
         assert threadpool_info() == before
     assert seen
     assert max(seen) <= min(n_jobs, limit)
+
+
+def test_fits_that_overlap_in_threads_give_blas_its_threads_back(rng):
+    X, y = teacher(rng, 200)
+
+    def most():
+        return max(each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas")
+
+    with threadpool_limits(2, user_api="blas"), fit_scope(TensorMachineRegressor(n_jobs=2)):
+        assert most() == 2
+        first, second = (fit_scope(TensorMachineRegressor(n_jobs=1)) for _ in range(2))
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)  # before the one that it began with
+        assert most() == 1
+        second.__exit__(None, None, None)
+        assert most() == 2
+        TensorMachineRegressor(**QUICK, n_jobs=1).fit(X, y)
+        assert most() == 2

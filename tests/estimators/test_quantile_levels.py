@@ -144,3 +144,20 @@ def test_levels_that_cannot_be(rng):
     assert not hasattr(model, "n_features_in_")
     with pytest.raises(ValueError, match="intervals need a single quantile"):
         model.set_params(intervals=True).fit(X, y)
+
+
+def test_a_fit_to_other_columns_forgets_the_names_of_the_last(rng):
+    X = rows(rng, 200)
+    model = TensorMachineRegressor(loss="quantile", quantile=[0.2, 0.8], max_iter=3, random_state=0)
+    table = pytest.importorskip("pandas").DataFrame(X[:, :2], columns=["a", "b"])
+    assert model.fit(table, X[:, 0]).feature_names_in_.tolist() == ["a", "b"]
+    model.fit(X, X[:, 0])
+    assert not hasattr(model, "feature_names_in_")
+    assert model.predict(X).shape == (200, 2)
+
+
+def test_a_search_with_another_loss_ignores_quantiles(rng):
+    X = rows(rng, 200)
+    settings = {"degrees": (1,), "alphas": (1e-3,), "max_iters": (3,), "n_members": 1, "random_state": 0}
+    search = TensorMachineRegressorCV(quantile=[0.1, 0.9], **settings).fit(X, X[:, 0])
+    assert search.best_score_ == TensorMachineRegressorCV(**settings).fit(X, X[:, 0]).best_score_

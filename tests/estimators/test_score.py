@@ -1,10 +1,11 @@
 """Scores of rows in files and on Dask are those of the same rows in memory."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, TensorMachineRegressorCV, blocks
+
+pd = pytest.importorskip("pandas")
 
 QUICK = {"degree": 2, "rank": 2, "alpha": 1e-3, "random_state": 0}
 

@@ -284,9 +284,37 @@ def test_time_budget_includes_the_weighing_of_columns(rng, monkeypatch):
     assert np.isfinite(epochs).all()
 
 
+def test_a_seed_of_numpy_is_a_number(regression):
+    scores = [
+        TensorMachineRegressorCV(**{**FEW, "random_state": seed}).fit(*regression).best_score_
+        for seed in (0, np.int64(0))
+    ]
+    assert scores[0] == scores[1]
+
+
+def test_degrees_that_a_constraint_excludes_are_refused(regression):
+    search = TensorMachineRegressorCV(degrees=(3, 4), interaction_cst="pairwise")
+    with pytest.raises(ValueError, match="'pairwise' allows degrees up to 2, but degrees is"):
+        search.fit(*regression)
+
+
+def test_a_scorer_sees_the_columns_as_they_were_given(rng):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"x": rng.normal(size=200), "group": rng.choice(["a", "b"], 200)})
+
+    def score(model, X, y):
+        some = X["group"] == "a"
+        return -np.mean((model.predict(X[some]) - y[some]) ** 2)
+
+    search = TensorMachineRegressorCV(**FEW, cv=2, scoring=score).fit(table, table["x"].to_numpy())
+    assert np.isfinite(search.best_score_)
+
+
 def test_without_refit_there_are_results_and_no_model(regression):
     model = TensorMachineRegressorCV(**FEW).fit(*regression)
     model.set_params(refit=False).fit(*regression)
+    assert not hasattr(model, "members_")
+    assert not hasattr(model, "refit_time_")
     assert model.best_params_["degree"] == 2
     assert not hasattr(model, "best_estimator_")
     assert not hasattr(model, "coef_")

@@ -3,7 +3,6 @@
 from math import ceil, sqrt
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tensormachines import (
@@ -14,6 +13,8 @@ from tensormachines import (
     load,
 )
 from tensormachines.estimators.halving import Budget, Rung, Trial
+
+pd = pytest.importorskip("pandas")
 
 FEW = {
     "degrees": (1, 2),

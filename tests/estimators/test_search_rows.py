@@ -81,7 +81,7 @@ def test_rare_classes_are_kept():
 
 
 def test_sparse_rows(rng):
-    X = sparse.random_array((5000, 30), density=0.1, format="csr", rng=rng)
+    X = sparse.random_array((5000, 30), density=0.1, format="csr", random_state=rng)
     found = drawn(X, np.arange(5000.0), most_rows=400)
     np.testing.assert_array_equal(found.X.toarray(), X[found.y[:, 0].astype(int)].toarray())
 

@@ -19,8 +19,12 @@ from .polynomial_model import PolynomialModel
 ALPHA_POWER = 0.5  # the best alpha falls with about this power of the number of rows
 
 
-def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[dict[str, Any]]:
-    """Return the candidates of a search in order of size; among equally good ones the first is chosen."""
+def all_candidates(
+    search: Any, usual_rank: int, fewest_terms: int = 1, sparse: bool = False
+) -> list[dict[str, Any]]:
+    """Return the candidates of a search in order of size; among equally good ones the first is chosen.
+
+    ``sparse`` rows have no splines."""
     longest = SOLVERS[search.solver].max_iter
     usual = (longest // 3, longest, 3 * longest) if search.solver == "adam" else (longest,)
     values = {
@@ -47,15 +51,23 @@ def all_candidates(search: Any, usual_rank: int, fewest_terms: int = 1) -> list[
         )
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
-    # A linear model has no rank, and other bases and losses have no trend: trying one value is enough.
+    # A linear model has no rank, only splines have a roughness, and only they, with some losses, a trend:
+    # elsewhere, one value is enough.
+    with_splines = () if sparse else RAW_BASES
     trend = search.loss in ("squared_error", "log_loss") and search.monotonic_cst is None
     most = highest_degree(search.interaction_cst) or max(values["degrees"])
+    if min(values["degrees"]) > most:
+        raise ValueError(
+            f"interaction_cst={search.interaction_cst!r} allows degrees up to {most}, but degrees is "
+            f"{search.degrees!r}."
+        )
     return [
         each
         for each in candidates
         if each["degree"] <= most
         and (each["degree"] > 1 or each["rank"] == min(values["ranks"]))
-        and ((trend and each["basis"] in RAW_BASES) or each["trend"] == min(values["trends"]))
+        and (each["basis"] in with_splines or each["roughness"] == min(values["roughnesses"]))
+        and ((trend and each["basis"] in with_splines) or each["trend"] == min(values["trends"]))
     ]
 
 

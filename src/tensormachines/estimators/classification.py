@@ -189,6 +189,11 @@ class Classification(ClassifierMixin, PolynomialModel):
         with fit_scope(self):
             first = not hasattr(self, "_machine")
             refuse_label_matrix(y)
+            if not first and self._target_link == "sigmoid":
+                raise ValueError(
+                    "partial_fit takes one label for each row, and this model was fitted to several: fit a "
+                    "clone."
+                )
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
             labels = self._labels_of_the_stream(classes, first)
             numbers = numbers_of(labels, y)

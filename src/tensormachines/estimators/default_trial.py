@@ -28,7 +28,8 @@ SHARE = 1 / 4  # of the time budget, after which no further split is begun: each
 def has_usual_grid(search: Any) -> bool:
     """Tell whether the user lets the search choose all candidates."""
     usual = signature(type(search).__init__).parameters
-    return all(getattr(search, name) is usual[name].default for name in GRID)
+    given = [(getattr(search, name), usual[name].default) for name in GRID]
+    return all(type(value) is type(default) and value == default for value, default in given)
 
 
 def default_settings(solver: str, jumps: bool | str) -> dict[str, Any]:

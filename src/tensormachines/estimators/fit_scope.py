@@ -3,9 +3,11 @@ scikit-learn's callbacks (1.9 and later) are called."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -21,10 +23,47 @@ def fit_scope(estimator: Any) -> Iterator[None]:
 
     Small products wake BLAS threads, which then wait by spinning. On a busy machine, these took twenty times
     the CPU time of the fit itself."""
-    libraries = _libraries()
-    most = max((library["num_threads"] for library in libraries.info()), default=1)  # never more than before
-    with all_or_nothing(estimator), libraries.limit(limits=min(most, effective_n_jobs(estimator.n_jobs))):
+    with all_or_nothing(estimator), _blas.at_most(effective_n_jobs(estimator.n_jobs)):
         yield
+
+
+class _Blas:
+    """The threads of BLAS, which belong to the whole process: fits that overlap share the lowest limit, and
+    the last one to end restores what was before the first."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._limits: list[int] = []  # of the fits at this moment
+        self._most = 1
+        self._before: Any = None
+
+    @contextmanager
+    def at_most(self, threads: int) -> Iterator[None]:
+        """Let BLAS use at most so many threads, and never more than before."""
+        with self._lock:
+            first = not self._limits
+            if first:
+                self._most = max((each["num_threads"] for each in _libraries().info()), default=1)
+            self._limits.append(threads)
+            limiter = self._limit()
+            self._before = limiter if first else self._before
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._limits.remove(threads)
+                if self._limits:
+                    self._limit()
+                else:
+                    self._before.restore_original_limits()
+
+    def _limit(self) -> Any:
+        return _libraries().limit(limits=min(self._most, *self._limits))
+
+
+_blas = _Blas()
+if hasattr(os, "register_at_fork"):  # other threads, and their fits, do not live on in a forked process
+    os.register_at_fork(after_in_child=_blas.__init__)  # type: ignore[misc]
 
 
 @cache

@@ -29,7 +29,8 @@ Rows = tuple[Any, np.ndarray, np.ndarray | None]  # X, y, weight
 class Fold:
     """Rows to train on and rows to score on, given as row indices of X.
 
-    ``kinds`` are the kinds of the columns if X is raw. For each basis, the problem is set up once, from all
+    ``kinds`` are the kinds of the columns if X is raw, and ``given`` is X before its columns were read, which
+    the scorer of a user sees. For each basis, the problem is set up once, from all
     training rows and nothing else; fits to fewer rows and models of other shapes share it.
     """
 
@@ -41,8 +42,10 @@ class Fold:
         rows: tuple[np.ndarray, np.ndarray],
         seed: int,
         kinds: tuple[str, ...] | None = None,
+        given: Any = None,
     ):
         self.training, self.scoring = (select(X, y, weight, part) for part in rows)
+        self.given = self.scoring[0] if given is None else select(given, y, None, rows[1])[0]
         self.n_training_rows = len(rows[0])
         self.seed = seed
         self.kinds = kinds
@@ -120,7 +123,7 @@ class Fold:
     def _pose(self, estimator: PolynomialModel, deadline: Deadline) -> tuple[PolynomialModel, Problem]:
         """Return an estimator that knows the columns, and the problem."""
         of_columns = estimator.basis, float(estimator.roughness), int(estimator.relevance), estimator.trend
-        key = *of_columns, getattr(estimator, "quantile", None)
+        key = *of_columns, str(getattr(estimator, "quantile", None))
         if key not in self._posed:
             checked = copy(estimator)
             checked._kinds = self.kinds
@@ -191,8 +194,8 @@ def with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:
     weighted = "sample_weight" in signature(scorer).parameters
 
     def score(fitted: PolynomialModel, fold: Fold) -> float:
-        X, y, weight = fold.scoring
+        _, y, weight = fold.scoring
         options = {"sample_weight": weight} if weighted and weight is not None else {}
-        return float(scorer(fitted, X, y, **options))
+        return float(scorer(fitted, fold.given, y, **options))
 
     return score

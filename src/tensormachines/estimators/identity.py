@@ -31,9 +31,14 @@ def identity(estimator: Any, problem: Problem) -> dict[str, Any]:
 
 
 def _as_text(setting: Any) -> Any:
-    """Return the same text for equal settings: 1 and 1.0, dicts in any order, functions at any address."""
+    """Return the same text for equal settings: 1 and 1.0, dicts and sets in any order, functions at any
+    address."""
     if isinstance(setting, dict):
         return sorted(f"{key}: {_as_text(value)}" for key, value in setting.items())
+    if isinstance(setting, set | frozenset):  # whose order differs between processes
+        return sorted(str(_as_text(each)) for each in setting)
+    if isinstance(setting, list | tuple):
+        return [_as_text(each) for each in setting]
     if callable(setting):  # without its memory address
         return getattr(setting, "__qualname__", type(setting).__qualname__)
     return str(

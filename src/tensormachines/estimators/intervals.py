@@ -24,6 +24,7 @@ from .._data.files.source import Source
 from .._data.open import is_on_dask
 from .._fit.target_units import weighted_quantiles
 from .fold import Rows, select
+from .sum_over_rows import require_y
 
 FOLDS, FEWEST_FOR_FOLDS = 5, 10
 FEWEST_ROWS = 200  # with fewer, all errors are assumed to have the same size
@@ -57,6 +58,7 @@ def check_interval_data(X: Any, y: Any, sample_weight: Any) -> None:
         raise ValueError(
             "intervals=True needs X and y in memory: fit without it, or to a sample of the rows."
         )
+    require_y(y)
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
         raise ValueError("intervals=True needs one target: fit a model for each of them.")
     n_rows = np.shape(y)[0] if sample_weight is None else np.count_nonzero(sample_weight)

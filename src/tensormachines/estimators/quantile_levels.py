@@ -23,6 +23,8 @@ from .._model.machine import Machine
 from .held_out_rows import GivenRows
 from .training_facts import TRAINING_FACTS
 
+OF_COLUMNS = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
+
 
 def levels_of(estimator: Any) -> list[float] | None:
     """Return the quantile levels if there are several; refuse levels that are not numbers in rising order."""
@@ -124,14 +126,13 @@ def _continue(estimator: Any, models: Sequence[Any]) -> None:
 
 def _become(estimator: Any, models: Sequence[Any]) -> None:
     """Give the estimator the outputs of the models of its levels, and remove what an earlier fit left."""
-    for name in TRAINING_FACTS:
+    for name in (*TRAINING_FACTS, *OF_COLUMNS):
         estimator.__dict__.pop(name, None)
     vars(estimator).update(side_by_side_attributes(models))
 
 
 def _columns_of(model: Any) -> dict[str, Any]:
-    columns = ("n_features_in_", "feature_names_in_", "_columns", "_target_link", "_largest_outputs")
-    return {name: vars(model)[name] for name in columns if name in vars(model)}
+    return {name: vars(model)[name] for name in OF_COLUMNS if name in vars(model)}
 
 
 def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .._data.open import import_dask, is_on_dask
 from .._fit.target_units import IQR_OF_NORMAL, weighted_quantiles
 from .._model.losses import NAMES, USUAL_QUANTILE, Loss, huber, loss_named
 from .sklearn_private import Interval, StrOptions
+from .sum_over_rows import require_y
 
 LARGEST_OFFSET = 100  # for a log link: its exponential, and weights derived from it, do not overflow
 
@@ -211,6 +212,7 @@ def checked_exposure(exposure: Any) -> np.ndarray:
 
 
 def _require_length(known: np.ndarray, rows: Any, what: str) -> None:
+    require_y(rows)
     n_rows = np.shape(rows)[0]
     if len(known) != n_rows:
         raise ValueError(f"{what} must have one number for each row, got {len(known)} for {n_rows} rows.")

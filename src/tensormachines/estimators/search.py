@@ -18,7 +18,8 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from .._data.dataframes import as_frame, is_frame
+from .._data.dataframes import as_frame, is_frame, without_lists
+from .._data.frame import Frame
 from .._fit.settings import DEFAULT_TOL, Clock
 from .._model.compiled import Compiled
 from .._model.description import Description
@@ -189,7 +190,8 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any) -> None:
         callbacks = FitCallbacks(self, X, y, sample_weight, n_iterations=1)
         learnt, messages = self._choose(X, y, sample_weight)
-        self.__dict__.pop("best_estimator_", None)
+        for name in ("best_estimator_", "members_", "refit_time_"):
+            self.__dict__.pop(name, None)
         for name, value in learnt.items():
             setattr(self, name, value)
         self._name_target(X, y)
@@ -248,8 +250,8 @@ class Search(CallbackSupportMixin, TakesFrames):
         """Return all that a search learns, and warnings of the last fit."""
         budget = Budget(self.time_budget, [], self.n_members if self.refit else 0, self._clock)
         report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
-        given = isinstance(self.random_state, int)
-        seed = self.random_state if given else check_random_state(self.random_state).randint(1 << 31)
+        given = isinstance(self.random_state, Integral)
+        seed = int(self.random_state) if given else check_random_state(self.random_state).randint(1 << 31)
         rows = rows_of_search(self, (X, y, sample_weight), seed, report)
         budget.growth = rows.growth
         tried, plan = self._plan(rows.tried, seed)
@@ -286,14 +288,18 @@ class Search(CallbackSupportMixin, TakesFrames):
     def _plan(self, rows: Rows, seed: int) -> tuple[Rows, Plan]:
         """Return the checked rows to try candidates on, and the plan of the search."""
         X, y, weight = rows
+        given = without_lists(X) if callable(self.scoring) else None  # which the scorer of a user sees
         # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
         X = as_frame(X) if self._takes_raw_columns() else X
         checked, y, weight = self._check_all(X, y, weight)
-        X = X if is_frame(X) or hasattr(X, "columns") else checked
+        encoded = self._columns is not None  # the checked rows are then numbers of levels
+        X = X if encoded or is_frame(X) or hasattr(X, "columns") else checked
         kinds = None if self._columns is None else self._columns.kinds
-        folds = [Fold(X, y, weight, split, seed, kinds) for split in self._splits(checked, y, weight, seed)]
+        given = given if isinstance(X, Frame) else None
+        splits = self._splits(checked, y, weight, seed)
+        folds = [Fold(X, y, weight, split, seed, kinds, given) for split in splits]
         n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
-        return (X, y, weight), plan_of(self, folds, (len(y), X.shape[1]), n_classes)
+        return (X, y, weight), plan_of(self, folds, X, n_classes)
 
     def _try(
         self, plan: Plan, budget: Budget, report: SearchProgress

@@ -33,7 +33,7 @@ bases : sequence of str or None, default=("auto",)
 relevances : sequence of int, default=(0, 2)
     Values of ``relevance`` to choose from.
 roughnesses : sequence of float, default=(3.0, 20.0)
-    Values of ``roughness`` to choose from.
+    Values of ``roughness`` to choose from, for splines.
 trends : sequence of bool, default=(False, True)
     Values of ``trend`` to choose from.
 max_iters : sequence of int, optional

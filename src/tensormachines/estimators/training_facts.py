@@ -78,6 +78,6 @@ def output_sums(
 ) -> tuple[np.ndarray, float]:
     """Return the weighted sums over the rows of a block of the outputs, (n_outputs,), and of the weights."""
     outputs = kernel.outputs(block, layout, params[None], threads).astype(np.float64)
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight.astype(np.float64)
+    weight = block.row_weights
     present = weight > 0  # other rows may overflow
     return weight[present] @ outputs[present], float(weight.sum())
