@@ -122,6 +122,12 @@ def test_export(here, capsys):
     assert (here / "rent.py").read_text() == to_python(model)
     assert run("export", "rent.tm", "--format", "sql", "--table", "flats") == 0
     assert capsys.readouterr().out.strip() == to_sql(model, "flats").strip()
+    assert error_of(capsys, "export", "rent.tm", "-o", "rent.c", "--table", "flats") == (
+        "--table is for the format sql, got c: leave it out."
+    )
+    assert "--name is for the format c, got py" in error_of(
+        capsys, "export", "rent.tm", "-o", "rent.py", "--name", "rent"
+    )
     assert run("export", "rent.tm", "-o", "rent.json") == 0
     assert (here / "rent.json").read_text().strip() == to_json(model)
 

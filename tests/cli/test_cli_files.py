@@ -1,6 +1,8 @@
 """Files as people have them: encodings, signs, lists of columns, held-out rows and rows of the fit."""
 
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -153,11 +155,21 @@ def test_held_out_rows_are_written_as_they_are(here, table, capsys, how, format)
             "--holdout-output must name a file that ends with",
         ),
         (("--holdout", "0.5", "--holdout-output", "t.csv"), "would overwrite the input file"),
+        (("--holdout", "0.5", "--holdout-output", "t.tm"), "another option names the same file"),
     ],
 )
 def test_held_out_rows_that_cannot_be_written(here, table, capsys, options, message):
     table.to_csv("t.csv", index=False)
     assert message in error_of(capsys, "fit", "t.csv", "--target", "price", "-o", "t.tm", *options)
+
+
+def test_rows_that_cannot_be_read_again_are_refused_before_the_fit(here, table, capsys, monkeypatch):
+    text = table.to_csv(index=False).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    fit = ("fit", "-", "--target", "price", *QUICK, "-o", "unmade.tm")
+    message = error_of(capsys, *fit, "--holdout", "0.3", "--holdout-output", "unmade.csv")
+    assert message == "--holdout-output: - can be read once only; give a file."
+    assert not (here / "unmade.tm").exists()
 
 
 # ---- rows of the fit

@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from commands import QUICK, QUICKLY, error_of, frame, run, write
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
 from tensormachines._data.files import csv
+from tensormachines.estimators.polynomial_model import PolynomialModel
 
 pd = pytest.importorskip("pandas")
 
@@ -89,6 +90,28 @@ def test_outputs_by_suffix(here, name):
     np.testing.assert_allclose(found.iloc[:, 3:], expected.iloc[:, 3:], rtol=1e-12)
     assert found["prediction"].tolist() == expected["prediction"].tolist()
     assert found["size"].astype(float).tolist() == expected["size"].tolist()
+
+
+def test_equal_gzipped_tables_are_equal_files(here):
+    for name in ("one.csv.gz", "other.csv.gz"):
+        assert run("predict", "rent.tm", "new.csv", "-o", name) == 0
+    assert (here / "one.csv.gz").read_bytes() == (here / "other.csv.gz").read_bytes()
+    assert gzip.decompress((here / "one.csv.gz").read_bytes()).startswith(b"prediction\n")
+
+
+def test_the_model_of_a_search_predicts_with_the_threads_asked_for(here, monkeypatch):
+    rows = ("flats.csv", "--target", "rent", "--ignore", "id")
+    assert run("tune", *rows, "--degrees", "1", "--time-budget", "1", "--n-jobs", "2", "-o", "tuned.tm") == 0
+    asked = []
+    outputs = PolynomialModel._outputs_in_memory
+    monkeypatch.setattr(
+        PolynomialModel,
+        "_outputs_in_memory",
+        lambda self, *rows: asked.append(self.n_jobs) or outputs(self, *rows),
+    )
+    assert run("predict", "tuned.tm", "new.csv", "-o", "found.csv") == 0
+    assert run("predict", "tuned.tm", "new.csv", "--n-jobs", "2", "-o", "found.csv") == 0
+    assert asked == [None, 2]
 
 
 def test_parquet_is_predicted_as_csv_is(here, capsys):

@@ -121,3 +121,21 @@ def test_a_sample_of_rows_keeps_no_levels_of_the_others(here):
 class _InSmallBlocks(CsvFile):
     def blocks(self, names, rows=None):
         return super().blocks(names, 20)
+
+
+def test_control_characters_of_names_and_levels_are_shown_as_escapes(here, capsys):
+    name, level = "size\x1b[2J", "a\x1b]0;title\x07"
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=200), "place\nnote: x": [level, "b"] * 100}
+    write("t.csv", {**columns, "price": columns[name] + np.arange(200) % 2})
+    assert run("fit", "t.csv", "--target", "price", *QUICK, "-o", "t.tm") == 0
+    assert run("explain", "t.tm", "t.csv") == 0
+    assert run("explain", "t.tm", "t.csv", "--formula") == 0
+    shown = "".join(capsys.readouterr())
+    write("u.csv", {"x": [1]})
+    shown += error_of(capsys, "predict", "t.tm", "u.csv")
+    assert r"size\x1b[2J" in shown
+    assert r"place\nnote: x" in shown
+    assert r"a\x1b]0;title\x07" in shown
+    assert "\x1b" not in shown
+    assert "\nnote: x" not in shown

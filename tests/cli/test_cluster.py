@@ -200,6 +200,35 @@ def test_files_and_targets_that_are_refused(here, address, capsys):
 
 
 @pytest.mark.cluster
+def test_what_parquet_declares_is_not_changed_in_silence(here, address, capsys):
+    command = ["fit", "*.parquet", "--target", "price", "--ignore", "dear", *SETTINGS, "-o", "m.tm"]
+    for option, name in (("--number", "town"), ("--category", "day")):
+        message = error_of(capsys, *command, option, name, "--cluster", address)
+        assert message.startswith(f"{option} {name}: the column has the type ")
+    pd.read_parquet("0.parquet").drop(columns="zip").to_parquet("few.parquet")
+    message = error_of(
+        capsys, *command, "--ignore", "zip", "--weight", "zip", "--test", "few.parquet", "--cluster", address
+    )
+    assert "few.parquet has no column 'zip'" in message
+    assert not (here / "m.tm").exists()  # seen before the fit
+
+
+@pytest.mark.cluster
+def test_classes_that_are_numbers_with_fractions(here, address, capsys):
+    table = pd.read_parquet("0.parquet")[["a", "town"]]
+    table["level"] = np.where(table["a"] > 0, 0.5, 1.5)
+    table.to_parquet("levels.parquet", index=False)
+    fit = ["fit", "levels.parquet", "--target", "level", "--task", "classification", *SETTINGS, "-o", "m.tm"]
+    assert run(*fit, "--cluster", address, "--test", "levels.parquet") == 0
+    errors = []
+    for how in ([], ["--cluster", address]):
+        capsys.readouterr()
+        assert run("evaluate", "m.tm", "levels.parquet", "--json", *how) == 0
+        errors.append(json.loads(capsys.readouterr().out)["errors"])
+    assert flat(errors[0]) == pytest.approx(flat(errors[1]), rel=1e-9)
+
+
+@pytest.mark.cluster
 @pytest.mark.parametrize("booleans", [False, True])
 def test_labels_of_a_row_on_a_cluster(here, address, capsys, booleans):
     table = pd.read_csv("t.csv")[["a", "town"]]

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from .._data.plain_text import plain
+
 if TYPE_CHECKING:
     from .options import Command
 
@@ -137,5 +139,5 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> N
 
 def _one_line(error: Any) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}."
-    return " ".join(str(error).split()) or type(error).__name__
+        return plain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror}.")
+    return plain(" ".join(str(error).split())) or type(error).__name__

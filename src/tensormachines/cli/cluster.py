@@ -23,6 +23,7 @@ from .._data.dataframes import read_frame
 from .._data.dates import is_dates
 from .._data.files.paths import PARQUET_SUFFIXES, Chosen, find_files, find_fitted, suffix
 from .._data.frame import Frame, Levels, as_text, number_levels
+from .._data.plain_text import plain
 from .cluster_csv import SUFFIXES, TextColumns, read_text
 from .known_part import columns_of_model, show_measured
 from .model_rows import compared_columns, required_targets
@@ -127,7 +128,8 @@ def read_on_cluster(options: argparse.Namespace) -> tuple[Training, Training | N
     chosen, forced = chosen_columns(options, table)
     if options.test is not None:
         tested = open_table(options, options.test)
-        for name in (*chosen.features, *chosen.targets, *chosen.known.values()):
+        weight = [] if chosen.weight is None else [chosen.weight]
+        for name in (*chosen.features, *chosen.targets, *chosen.known.values(), *weight):
             require_column(tested, "--test", name)
     frame = _columns(table, chosen, forced, options.decimal)
     n_rows, facts = _facts(frame[chosen.targets])
@@ -154,9 +156,22 @@ def _columns(table: ClusterTable, chosen: Chosen, forced: dict[str, str], decima
         return columns.as_kinds(columns.kinds(forced, classes), classes)
     frame = table.frame[chosen.all]
     for name, kind in forced.items():
-        if kind == "category" and frame.dtypes[name].kind in "iuf":
+        type_ = frame.dtypes[name]
+        if kind == "category" and type_.kind in "iuf":
             frame[name] = frame[name].map_partitions(_names_of_numbers, meta=(name, "string"))
+        elif name in chosen.features and _remains(type_, kind):
+            raise ValueError(
+                f"--{kind} {name}: the column has the type {type_} in {table.label}, and with --cluster "
+                f"columns of Parquet keep their types. Convert it, or leave out --{kind}."
+            )
     return frame
+
+
+def _remains(type_: Any, kind: str) -> bool:
+    """Tell whether a column of Parquet remains what it is if another kind is requested for it."""
+    if kind == "category":
+        return type_.kind in "bmM"
+    return type_.name.startswith(("str", "large_str", "category", "datetime", "timestamp"))
 
 
 def _settled(frame: Any) -> Any:
@@ -212,7 +227,7 @@ def _show(label: str, frame: Any, chosen: Chosen, n_rows: int, address: str) -> 
         kind = "categories" if isinstance(column, Levels) else "dates" if is_dates(column) else "numbers"
         kinds.setdefault(kind, []).append(name)
     for kind, names in kinds.items():
-        print(f"  {kind}: {', '.join(names)}", file=sys.stderr)
+        print(f"  {kind}: {', '.join(map(plain, names))}", file=sys.stderr)
 
 
 # ---- errors
@@ -242,6 +257,9 @@ def errors_on_cluster(
         frame = columns.as_fitted(model, places, beside, texts)
     frame = frame.dropna(subset=targets)
     y = frame[targets[0] if len(targets) == 1 else targets]
+    labels = getattr(model, "classes_", np.zeros(0))
+    if not table.text and labels.dtype.kind in "USO" and y.ndim == 1 and y.dtype.kind in "iuf":
+        y = y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
     X = frame[places].rename(columns=dict(zip(places, names, strict=True)))
     known_parts = {kind: frame[name] for kind, name in known.items()}
     return errors_of_frame(model, X, y, known_parts, frame[weight[0]] if weight else None)

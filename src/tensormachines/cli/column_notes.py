@@ -17,6 +17,7 @@ from .._data.column_counts import ColumnCounts, DateCounts, FrameCounts, LevelCo
 from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning, category_note, is_code_name
 from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
+from .._data.plain_text import plain
 from .numbers import shown
 
 MOST_SHOWN = 50  # columns
@@ -48,17 +49,17 @@ def describe(kinds: ColumnKinds, counts: FrameCounts) -> list[Description]:
 
 def show_columns(label: str, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
     print(f"{label}: {n_rows:,} row{'' if n_rows == 1 else 's'}", file=file)
-    width = max(len("column"), *(len(each.name) for each in descriptions[:MOST_SHOWN]))
+    width = max(len("column"), *(len(plain(each.name)) for each in descriptions[:MOST_SHOWN]))
     print(f"  {'column':<{width}}  {'kind':<8}  missing  holds", file=file)
     for each in descriptions[:MOST_SHOWN]:
         share = f"{100 * each.missing:.1f} %" if each.missing else "-"
-        print(f"  {each.name:<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
+        print(f"  {plain(each.name):<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
     if len(descriptions) > MOST_SHOWN:
         kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
         more = ", ".join(f"{count:,} more of kind {kind}" for kind, count in kinds.items())
         print(f"  and {more}", file=file)
     for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
-        print(f"note: {each.name} {each.note}", file=file)
+        print(plain(f"note: {each.name} {each.note}"), file=file)
     warnings.filterwarnings("ignore", category=ColumnWarning)  # the fit would say the same again
 
 
@@ -95,7 +96,8 @@ def _levels_in_words(column: LevelCounts) -> str:
     count = len(column.totals)
     if not count:
         return "nothing"
-    some = ", ".join(" ".join(name.split()) for name in [*column.totals][:3]) + (", ..." if count > 3 else "")
+    names = [plain(" ".join(name.split())) for name in [*column.totals][:3]]
+    some = ", ".join(names) + (", ..." if count > 3 else "")
     more = "more than " if column.forgotten else ""
     return (
         f"{more}{count:,} level{'' if count == 1 else 's'}: {some if len(some) <= 40 else some[:37] + '...'}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._data.plain_text import plain
 from ..report.measures import Measure
 from ..report.summed_errors import CONSTANT, MODEL, SummedErrors, measures_in_memory
 from .known_rows import KnownRows
@@ -88,7 +89,7 @@ def _by_measure(measured: dict[str, list[Measure]]) -> Errors:
 
 def show_errors(errors: dict[str, Errors], of_what: str) -> None:
     for target, measures in errors.items():
-        print(f"{of_what}{f', {target}' if len(errors) > 1 else ''}:")
+        print(f"{of_what}{f', {plain(target)}' if len(errors) > 1 else ''}:")
         print(f"  {'':<9} {'model':>10}  {'95 % interval':>22}  {'constant':>10}")
         for name, each in measures.items():
             interval = f"{shown(each['low'])} to {shown(each['high'])}"

@@ -8,6 +8,7 @@ import sys
 from math import comb
 from typing import Any
 
+from .._data.plain_text import plain
 from .options import Command, Parser, add_reading, positive
 
 DESCRIPTION = """Show what a model does with its columns: how much each column moves the output on the rows
@@ -83,16 +84,16 @@ def _output(model: Any, name: str | None) -> Any:
         raise ValueError(f"--output must be {allowed}, got {name!r}.{_other_class(model)}")
     if len(names) == 1:
         if model._target_link == "log":
-            print(f"values add up to the logarithm of {names[0]}", file=sys.stderr)
+            print(f"values add up to the logarithm of {plain(names[0])}", file=sys.stderr)
         if hasattr(model, "classes_"):
             print(
-                f"positive values favour {names[0]}, negative ones {model.classes_[0]}",
+                plain(f"positive values favour {names[0]}, negative ones {model.classes_[0]}"),
                 file=sys.stderr,
             )
         return None
     if name is None:
         print(
-            f"output {names[-1]}, the last of {len(names)}; choose with --output: {', '.join(names)}",
+            plain(f"output {names[-1]}, the last of {len(names)}; choose with --output: {', '.join(names)}"),
             file=sys.stderr,
         )
     place = -1 if name is None else names.index(name)
@@ -127,7 +128,7 @@ def _formula(model: Any, output: Any, top: int) -> dict[tuple[str, ...], float]:
     if listed[-1] < degree:
         print(f"terms up to degree {listed[-1]}: there are too many of degree {degree}", file=sys.stderr)
     found = polynomial(model, degree=listed[-1], output=output, max_terms=MOST_TERMS)
-    print(f"a polynomial of {found.of_what}", file=sys.stderr)
+    print(plain(f"a polynomial of {found.of_what}"), file=sys.stderr)
     return {tuple(key): value for key, value in found.largest(top).items()}
 
 
@@ -223,8 +224,8 @@ def _label(key: tuple[str, ...], product: bool) -> str:
     from ..inspection.ranked import powers
 
     if not product:
-        return " & ".join(key)
-    return " * ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key))
+        return plain(" & ".join(key))
+    return plain(" * ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key)))
 
 
 COMMANDS = {"explain": Command(DESCRIPTION, EXAMPLES, add_arguments)}

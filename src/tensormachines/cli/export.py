@@ -22,10 +22,8 @@ def add_arguments(parser: Parser) -> None:
         "-o", "--output", metavar="FILE", help=".py, .c, .sql, .json or .onnx (default: standard output)"
     )
     parser.add_argument("--format", choices=FORMATS, help="default: the ending of the output's name")
-    parser.add_argument(
-        "--table", default="rows", help="for SQL: the table that the query reads (default: rows)"
-    )
-    parser.add_argument("--name", default="model", help="for C: the prefix of all names (default: model)")
+    parser.add_argument("--table", help="for SQL: the table that the query reads (default: rows)")
+    parser.add_argument("--name", help="for C: the prefix of all names (default: model)")
     parser.set_defaults(run=export)
 
 
@@ -38,6 +36,9 @@ def export(options: argparse.Namespace) -> int:
         raise ValueError(
             f"export needs a format: give --format or a file name for -o that ends with one of {known}."
         )
+    for option, of_format in (("table", "sql"), ("name", "c")):
+        if getattr(options, option) is not None and format_ != of_format:
+            raise ValueError(f"--{option} is for the format {of_format}, got {format_}: leave it out.")
     if options.output is None and format_ == "onnx":
         raise ValueError("ONNX is binary: give a file with -o.")
     if options.output is not None:
@@ -53,9 +54,9 @@ def export(options: argparse.Namespace) -> int:
             unfinished.write_bytes(to_onnx(model).SerializeToString())
         return 0
     if format_ == "sql":
-        text = to_sql(model, options.table)
+        text = to_sql(model, options.table or "rows")
     elif format_ == "c":
-        text = to_c(model, options.name)
+        text = to_c(model, options.name or "model")
     else:
         text = to_python(model) if format_ == "py" else to_json(model)
     text = text.removesuffix("\n") + "\n"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .._data.plain_text import plain
 from .column_settings import add_column_settings, column_settings
 from .options import (
     CLASSIFICATION,
@@ -205,7 +207,7 @@ def _settings(options: argparse.Namespace, names: Sequence[str]) -> dict[str, An
 
 def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> int:
     from .._data.files.paths import find_files
-    from .held_out_rows import require_held_out_place
+    from .held_out_rows import require_held_out_place, require_second_reading
 
     require_place(options.output, options.data, options.test)
     if options.test is not None and options.cluster is None:
@@ -216,6 +218,8 @@ def _fit(options: argparse.Namespace, search: str, settings: dict[str, Any]) -> 
         from .training_rows import read_training
 
         training = read_training(options, stream=options.stream or None)
+        if options.holdout_output is not None:
+            require_second_reading(training, options)
         if options.test is not None:
             _require_columns(options, training)
         return _fit_rows(options, search, settings, training)
@@ -310,14 +314,16 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
 
     from .svmlight_rows import nothing_left
 
-    if not 1 <= round(share * len(training.y)) < len(training.y):
-        raise nothing_left(share, len(training.y))
+    n_rows = len(training.y)
+    n_held = math.ceil(share * n_rows)
+    if n_held >= n_rows:
+        raise nothing_left(share, n_rows)
     counts = np.unique(training.y, return_counts=True)[1]
     classes = training.task == CLASSIFICATION and training.y.ndim == 1
-    enough = counts.min() > 1 and share * len(training.y) >= len(counts)
+    enough = counts.min() > 1 and min(n_held, n_rows - n_held) >= len(counts)
     stratify = training.y if classes and enough else None
     train, test = train_test_split(
-        np.arange(len(training.y)), test_size=share, random_state=random_state, stratify=stratify
+        np.arange(n_rows), test_size=share, random_state=random_state, stratify=stratify
     )
     return training[np.sort(train)], training[np.sort(test)]
 
@@ -361,7 +367,7 @@ def _value_in_words(value: Any) -> str:
 
 def _jumps_in_words(jumps: Mapping[str, Sequence[float]]) -> str:
     """Return a line with the first thresholds at which the model jumps; nothing if there are none."""
-    all_of_them = [f"{name} > {threshold:.6g}" for name, each in jumps.items() for threshold in each]
+    all_of_them = [f"{plain(name)} > {threshold:.6g}" for name, each in jumps.items() for threshold in each]
     more = f", and {len(all_of_them) - MOST_JUMPS_SHOWN} more" if len(all_of_them) > MOST_JUMPS_SHOWN else ""
     return f"\njumps at {', '.join(all_of_them[:MOST_JUMPS_SHOWN])}{more}" if all_of_them else ""
 

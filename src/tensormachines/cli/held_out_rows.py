@@ -27,13 +27,17 @@ def require_held_out_place(options: argparse.Namespace) -> None:
     require_output(path, option)
 
 
+def require_second_reading(training: Training, options: argparse.Namespace) -> None:
+    """Refuse, before the fit, rows that cannot be read again."""
+    if not training.file.rereadable:
+        raise ValueError(f"--holdout-output: {options.data} can be read once only; give a file.")
+
+
 def write_held_out(held: Training, options: argparse.Namespace) -> int:
     """Write the rows with all columns of the file, unchanged, and return their number.
 
     ``held`` are the held-out rows, or, if rows are streamed, the rows of the fit."""
     file, n_rows = held.file, 0
-    if file is None or not file.rereadable:
-        raise ValueError(f"--holdout-output: {options.data} can be read once only; give a file.")
     with open_output(options.holdout_output, file.names) as write:
         first = 0
         for block in file.blocks(file.names):

@@ -14,6 +14,7 @@ from .._data.files.checks import Where
 from .._data.files.column_kinds import read_column
 from .._data.files.paths import Chosen
 from .._data.frame import Frame, RawColumn
+from .._data.plain_text import plain
 from .named_columns import Named, require_column
 
 NONE = "none"
@@ -77,10 +78,11 @@ def columns_of_model(model: Any, file: Named, options: argparse.Namespace) -> di
 def show_measured(columns: Mapping[str, str], weight: str | None = None) -> None:
     """Say what errors refer to, if there is an exposure, an offset or a weight."""
     for kind, name in columns.items():
-        how = f"divided by {name}, and weighted by it" if kind == "exposure" else f"without {name}"
+        column = plain(name)
+        how = f"divided by {column}, and weighted by it" if kind == "exposure" else f"without {column}"
         print(f"note: errors are those of the target {how}", file=sys.stderr)
     if weight is not None:
-        print(f"note: errors are weighted by {weight}", file=sys.stderr)
+        print(f"note: errors are weighted by {plain(weight)}", file=sys.stderr)
 
 
 def _require_regressor(model: Any, kind: str) -> None:

@@ -106,7 +106,8 @@ def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
 def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
     weight = getattr(options, "weight", None)
     if is_svmlight(path):
-        for kind in [*asked_for(options), *(["weight"] if weight is not None else [])]:
+        beside = [kind for kind in ("target", "weight") if getattr(options, kind, None) is not None]
+        for kind in (*asked_for(options), *beside):
             raise ValueError(f"--{kind} names a column, and columns of svmlight files have no names.")
         return SparseRows(model, path, options.zero_based)
     # Only by the notations of the fit: in another file, 1,234 or 5 % may mean something else.

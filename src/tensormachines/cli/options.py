@@ -185,6 +185,8 @@ def require_place(path: str, *sources: str | None, option: str = "-o") -> None:
         names = [source] if os.path.exists(source) else glob.glob(source, recursive=True)
         if os.path.exists(path) and any(os.path.samefile(path, name) for name in names):
             raise ValueError(f"{option} {path}: output would overwrite the input file.")
+        if os.path.realpath(path) == os.path.realpath(source):
+            raise ValueError(f"{option} {path}: another option names the same file.")
     folder = Path(path).absolute().parent
     if os.path.isdir(path):
         raise IsADirectoryError(f"{option} must name a file, got the folder {path}.")

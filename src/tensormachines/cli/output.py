@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,9 +51,23 @@ def open_output(path: str | None, names: Sequence[str]) -> Iterator[Write]:
             with _arrow_writer(unfinished, suffix(path) in PARQUET_SUFFIXES, names) as write:
                 yield write
             return
-        opener = gzip.open if path.lower().endswith(".gz") else open
-        with opener(unfinished, "wt", encoding="utf-8", newline="") as file:
+        with _open_text(unfinished, path.lower().endswith(".gz")) as file:
             yield _csv_writer(file, names, "\t" if suffix(path) == ".tsv" else ",")
+
+
+@contextmanager
+def _open_text(path: Path, gzipped: bool) -> Iterator[TextIO]:
+    """Open a file to write to. Gzipped, equal text has equal bytes: neither a name nor a time is stored."""
+    if not gzipped:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    with (
+        open(path, "wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+    ):
+        yield text
 
 
 def _csv_writer(file: TextIO, names: Sequence[str], delimiter: str) -> Write:

@@ -66,7 +66,8 @@ def predict(options: argparse.Namespace) -> int:
         raise ValueError(f"--probabilities: {options.model} predicts numbers, not classes.")
     if options.interval is not None:
         _require_intervals(model, options.model)
-    model.set_params(n_jobs=options.n_jobs)
+    for each in (model, getattr(model, "best_estimator_", model)):  # of a search, the latter predicts
+        each.set_params(n_jobs=options.n_jobs)
     rows = rows_for(model, options.data, options)
     if options.interval is not None:
         refuse_known_part(getattr(rows, "known", {}), "--interval")

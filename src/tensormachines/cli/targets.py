@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import Levels, RawColumn, level_name, whole_numbers
+from .._data.plain_text import plain
 from .numbers import shown
 from .options import CLASSIFICATION, REGRESSION
 
@@ -128,10 +129,10 @@ def show_target(
         totals = facts[0].totals or {}
         common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
         shares = ", ".join(
-            f"{level_name(each)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common
+            f"{plain(level_name(each))} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common
         )
         what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
-    name = ", ".join(names) or "the first number of a line"
+    name = plain(", ".join(names)) or "the first number of a line"
     print(f"target: {name}, {task}, {what}", file=sys.stderr)
     if task == REGRESSION and not asked and len(facts) == 1 and facts[0].whole and _are_few(facts[0]):
         print(

@@ -28,6 +28,7 @@ from .._data.files.source import Chunk, ColumnSource, Source
 from .._data.files.svmlight import svmlight
 from .._data.frame import Frame, Levels, RawColumn, as_text, concatenate, number_levels, whole_numbers
 from .._data.open import is_on_dask
+from .._data.plain_text import plain
 from .._data.row_assignment import held_out
 from .._data.row_sketch import RowSketch, target_columns
 from .._model.losses import Loss
@@ -35,7 +36,7 @@ from ..estimators.regression_losses import unknown_part
 from .column_notes import LIKE_NUMBERS, describe, show_columns
 from .known_part import asked_for, columns_of_fit, known_of_fit
 from .named_columns import Named, require_column, require_columns
-from .options import CLASSIFICATION, REGRESSION
+from .options import CLASSIFICATION
 from .svmlight_rows import SvmlightRows, nothing_left
 from .targets import MOST_VALUES, TargetFacts, decide_task, show_target, target_facts
 
@@ -359,7 +360,7 @@ def _read_sparse(options: argparse.Namespace, stream: bool) -> Training:
         if not stream:
             chunks.append(chunk)
     assert facts is not None  # a source without rows is refused
-    task = options.task or (CLASSIFICATION if facts.n_values <= 2 else REGRESSION)
+    task = decide_task(options.data, ["y"], [facts], options.task)
     print(
         f"{options.data}: {facts.n_rows:,} rows, {source.n_columns:,} columns, {entries:,} entries that are "
         "not 0",
@@ -388,8 +389,11 @@ def _show(file: ColumnFile, chosen: Chosen, kinds: ColumnKinds, counts: FrameCou
     show_columns(file.label, counts.columns[0].n_rows, descriptions[:n_features], sys.stderr)
     for each in descriptions[n_features:]:
         if each.note.startswith(LIKE_NUMBERS):  # a target of which classes would be made, unasked
-            print(f"note: {each.name} {each.note}", file=sys.stderr)
+            print(plain(f"note: {each.name} {each.note}"), file=sys.stderr)
     for name, notation in notations_of(file).items():
         if name in kinds.columns and kinds.columns[name].kind == "number":
             words = notation.in_words()
-            print(f"note: {name} holds numbers with {words}, and the model will expect them", file=sys.stderr)
+            print(
+                f"note: {plain(name)} holds numbers with {words}, and the model will expect them",
+                file=sys.stderr,
+            )
