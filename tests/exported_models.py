@@ -6,10 +6,12 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pandas as pd
+import pytest
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.peers import FactorizationMachineClassifier, FactorizationMachineRegressor
+
+pd = pytest.importorskip("pandas")
 
 # In "multiclass" the classes share their factors, in "separate" they do not.
 TASKS = ["single", "several", "binary", "multiclass", "separate"]

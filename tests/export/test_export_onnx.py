@@ -4,7 +4,6 @@ import json
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
@@ -30,6 +29,8 @@ from exported_models import (
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.export import register_onnx_converters, to_onnx
 from tensormachines.peers import FactorizationMachineRegressor
+
+pd = pytest.importorskip("pandas")
 
 onnxruntime = pytest.importorskip("onnxruntime")
 skl2onnx = pytest.importorskip("skl2onnx")
@@ -191,6 +192,22 @@ def test_levels_that_are_numbers():
     graph = skl2onnx.convert_sklearn(model, initial_types=[("X", kinds.DoubleTensorType([None, 2]))])
     np.testing.assert_allclose(
         run(graph, {"X": np.array([[3.0, 0.0], [10.0, 1.0], [np.nan, 2.0]])})[0].ravel(), expected, rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "dtype"), [("DoubleTensorType", np.float64), ("FloatTensorType", np.float32)]
+)
+def test_levels_that_are_numbers_with_fractions(kind, dtype):
+    frame = pd.DataFrame({"code": pd.Categorical([0.3, 1234567.89, 3.0] * 10), "x": np.arange(30.0)})
+    model = fit(machine("single", degree=2, rank=1), frame, np.arange(30) % 3)
+    register_onnx_converters()
+    made = getattr(skl2onnx.common.data_types, kind)([None, 2])
+    graph = skl2onnx.convert_sklearn(model, initial_types=[("X", made)])
+    rows = np.array([[0.3, 0.0], [1234567.89, 1.0], [3.0, 2.0], [7.5, 1.0]])
+    expected = model.predict(pd.DataFrame({"code": rows[:, 0], "x": rows[:, 1]}))
+    np.testing.assert_allclose(
+        run(graph, {"X": rows.astype(dtype)})[0].ravel(), expected, rtol=1e-5, atol=1e-6
     )
 
 

@@ -1,9 +1,9 @@
 """The exported module, run on its own, is the model."""
 
 import ast
+from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from exported_models import (
@@ -24,6 +24,8 @@ from exported_models import (
 )
 from tensormachines import TensorMachineFeatures, TensorMachineRegressor
 from tensormachines.export import to_python
+
+pd = pytest.importorskip("pandas")
 
 N_ROWS = 10_000
 
@@ -147,3 +149,16 @@ def test_refusals(rng):
     mixed.classes_ = np.array([(1,), (2,)], dtype=object)
     with pytest.raises(NotImplementedError, match="all strings"):
         to_python(mixed)
+
+
+def test_levels_that_are_numbers_with_fractions():
+    codes = np.array([0.1, 2.5, 3.0] * 20)
+    frame = pd.DataFrame({"code": codes.astype(np.float32), "x": np.arange(60.0) % 7})
+    model = TensorMachineRegressor(
+        degree=2, rank=1, categorical_features=["code"], max_iter=5, random_state=0
+    )
+    module = load(to_python(model.fit(frame, codes)))
+    expected = model.predict(frame[:3])
+    np.testing.assert_allclose(module["predict"](frame[:3]), expected)
+    exact = {"code": [Decimal("0.10"), Decimal("2.5"), Decimal(3)], "x": [0.0, 1.0, 2.0]}
+    np.testing.assert_allclose(module["predict"](exact), expected)

@@ -4,7 +4,6 @@ import math
 import sqlite3
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from exported_models import (
@@ -27,6 +26,8 @@ from exported_models import (
 )
 from tensormachines import TensorMachineClassifier
 from tensormachines.export import to_sql
+
+pd = pytest.importorskip("pandas")
 
 N_ROWS = 10_000
 NAMES = ["x0", "x1", "x2", "x3"]
@@ -155,6 +156,30 @@ def test_levels_that_are_numbers(run):
     for numbers in ([3, 10, 200, 4], [3.0, 10.0, 200.0, 0.5]):
         rows = pd.DataFrame({"code": numbers, "x": 5.0})
         np.testing.assert_allclose(run(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
+
+
+@DATABASES
+def test_levels_that_are_numbers_with_exponents_and_many_digits(run):
+    values = [1e-5, 1 / 3, 0.5, 4111111111111111.0, 1e16]
+    frame = pd.DataFrame({"code": pd.Categorical(values * 10), "x": np.arange(50.0) % 7})
+    model = fit(machine("single", degree=2, rank=1), frame, np.arange(50) % 5)
+    rows = pd.DataFrame({"code": values, "x": 5.0})
+    expected = model.predict(rows)
+    assert len(set(expected)) == 5
+    np.testing.assert_allclose(run(to_sql(model), rows)["prediction"], expected, rtol=1e-9)
+
+
+def test_nan_among_levels_that_are_numbers_is_missing():
+    codes = [*[3.0, 10.0] * 20, *map(float, range(100, 110)), *[np.nan] * 10]  # rare levels are pooled
+    frame = pd.DataFrame({"code": pd.Categorical(codes), "x": np.arange(60.0) % 7})
+    model = fit(machine("single", degree=2, rank=1), frame, np.arange(60) % 3)
+    rows = pd.DataFrame({"code": [3.0, np.nan, 7.5], "x": 5.0})
+    np.testing.assert_allclose(in_duckdb(to_sql(model), rows)["prediction"], model.predict(rows), rtol=1e-9)
+    name = pd.DataFrame({"code": ["nan", "b"] * 30, "x": np.arange(60.0) % 7})
+    of_text = fit(machine("single", degree=2, rank=1), name, np.arange(60) % 2)
+    np.testing.assert_allclose(
+        in_sqlite(to_sql(of_text), name)["prediction"], of_text.predict(name), rtol=1e-9
+    )
 
 
 def test_levels_that_are_booleans():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._data.frame import is_number
 from .._model.affine_basis import AffineBasis
 from .._model.linear_forms import LinearForms
 
@@ -141,9 +142,15 @@ def _columns(forms: LinearForms, graph: Graph, inputs: Any) -> Iterator[str]:
             continue
         missing = len(forms.tables[j]) - 1
         states = {"": missing}
-        if isinstance(variable.type, FloatTensorType | DoubleTensorType):
+        numeric = isinstance(variable.type, FloatTensorType | DoubleTensorType)
+        if numeric:
             states["NaN"] = missing
         states |= {level: code for code, level in enumerate(column.levels)}
+        if numeric:
+            single = isinstance(variable.type, FloatTensorType)
+            for code, level in enumerate(column.levels):
+                for text_of_number in _as_cast(level, single):
+                    states.setdefault(text_of_number, code)
         yield graph.node(
             "LabelEncoder",
             value if text else graph.cast(value, "STRING"),
@@ -152,6 +159,15 @@ def _columns(forms: LinearForms, graph: Graph, inputs: Any) -> Iterator[str]:
             values_int64s=list(states.values()),
             default_int64=len(column.levels),
         )
+
+
+def _as_cast(level: str, single: bool) -> list[str]:
+    """Return how ONNX Runtime may spell a level that is a number: with 8 or 17 digits, by its version."""
+    if not is_number(level):
+        return []
+    with np.errstate(over="ignore"):
+        value = float(np.float32(level)) if single else float(level)
+    return [f"{value:.{digits}g}" for digits in (8, 17)]
 
 
 def _affine(forms: LinearForms, basis: AffineBasis, graph: Graph, columns: list[str]) -> str:

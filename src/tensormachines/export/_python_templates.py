@@ -38,13 +38,17 @@ def _numbers(rows):
 LEVELS = """
 
 def _name(entry):
+    if type(entry).__name__ in ("Decimal", "Fraction"):
+        entry = float(entry)
     if isinstance(entry, (float, np.floating)) and entry.is_integer():
         entry = int(entry)
     return str(entry)
 
 
 def _code(j, column):
-    entries = np.asarray(column, dtype=object).tolist()
+    numbers = np.asarray(column)
+    own_type = numbers.dtype.kind == "f"  # a float32 has the digits of its own type
+    entries = list(numbers) if own_type else np.asarray(column, dtype=object).tolist()
     return np.array([np.nan if _missing(entry) else LEVELS[j].get(_name(entry), UNKNOWN[j]) \
 for entry in entries], dtype=np.float64)
 

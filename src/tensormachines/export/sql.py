@@ -7,12 +7,13 @@ states, which are stored in one table per column (`tm_states0`, `tm_states1`, ..
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from .._data.frame import is_number, level_name
 from .._model.affine_basis import AffineBasis
 from .._model.description import describe
 from .._model.linear_forms import Label, LinearForms, linear_forms
@@ -244,7 +245,7 @@ def _located(forms: LinearForms, j: int) -> Iterator[str]:
         cases = [
             f"WHEN {x} IN ({_spellings(level, levels)}) THEN {code}" for code, level in enumerate(levels)
         ]
-        known = f"WHEN {x} IS NULL THEN {missing} {' '.join(cases)}"
+        known = f"WHEN {_is_missing_level(x, levels)} THEN {missing} {' '.join(cases)}"
         yield f"CASE {known} ELSE {len(levels)} END AS below{j}"
         return
     assert knots is not None
@@ -260,14 +261,27 @@ def _located(forms: LinearForms, j: int) -> Iterator[str]:
         yield f"CASE WHEN {is_missing} THEN 0e0 {ends} ELSE {_search(x, knots, shares)} END AS share{j}"
 
 
+def _is_missing_level(x: str, levels: Sequence[str]) -> str:
+    """Return a test for a missing category: NULL, or NaN if the levels are numbers."""
+    numbers = levels and all(is_number(level) and isfinite(float(level)) for level in levels)
+    return f"({x} IS NULL OR {x} IN ('nan', 'NaN'))" if numbers else f"{x} IS NULL"
+
+
 def _spellings(level: str, levels: Sequence[str]) -> str:
     """Return the spellings of a level in databases, where 3 may be the number 3.0, and True may be true."""
     spellings = [level]
     if level in ("True", "False"):
         spellings.append(level.lower())
-    elif re.fullmatch("-?(0|[1-9][0-9]*)", level):
-        spellings.append(f"{level}.0")
+    elif is_number(level) and isfinite(float(level)) and level_name(float(level)) == level:
+        spellings += [repr(float(level)), _in_sqlite(float(level))]
+    spellings = list(dict.fromkeys(spellings))
     return ", ".join(_text(spelling) for spelling in spellings if spelling == level or spelling not in levels)
+
+
+def _in_sqlite(value: float) -> str:
+    """Return a number as SQLite casts it to text: 15 digits, always with a point."""
+    digits, exponent, power = f"{value:.15g}".partition("e")
+    return f"{digits if '.' in digits else f'{digits}.0'}{exponent}{power}"
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
