@@ -39,6 +39,10 @@ with TemporaryDirectory() as folder:
     print(f"{file.name}: {file.stat().st_size / 1e6:.1f} MB")
 
 # %%
+# A notebook shows it as well. This is the page itself: move the sliders.
+page
+
+# %%
 # At its top, the page shows each prediction as a sum: the average prediction of the training rows, plus the
 # contribution of each column and each pair. This figure shows the same for one patient:
 parts = explain_row(model, X_test[:1])

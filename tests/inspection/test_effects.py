@@ -4,7 +4,6 @@ there its own predictions are the truth."""
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import t as student
@@ -12,6 +11,8 @@ from sklearn.base import clone
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.inspection import bootstrap, contributions, effect, effect_band, formula
+
+pd = pytest.importorskip("pandas")
 
 random = np.random.default_rng(0)
 X = random.normal(size=(80, 3)) + np.array([0, 3, -1])

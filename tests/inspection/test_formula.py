@@ -7,7 +7,6 @@ import math
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -26,6 +25,8 @@ from tensormachines.inspection import (
     variables,
 )
 from tensormachines.peers import FactorizationMachineRegressor
+
+pd = pytest.importorskip("pandas")
 
 
 def assert_same_coefficients(found, expected):

@@ -167,3 +167,14 @@ def test_refusals(flats):
 def test_examples_run():
     for module in (functions, distillation):
         assert doctest.testmod(module).failed == 0
+
+
+def test_missing_values_of_the_fit_have_a_point_though_no_row_lacks_them(rng):
+    frame = pd.DataFrame({"a": rng.standard_normal(600), "b": rng.standard_normal(600)})
+    frame.loc[::10, "a"] = np.nan
+    y = np.where(frame["a"].isna(), 5.0, frame["a"])
+    model = TensorMachineRegressor(random_state=0, degree=1).fit(frame, y)
+    found = formula(model, frame.dropna())
+    lacking = frame[frame["a"].isna()]
+    np.testing.assert_allclose(found(lacking), model.predict(lacking), atol=0.1)
+    assert found.functions[0].axes[0].labels[-1] == "missing"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
@@ -14,6 +13,8 @@ from tensormachines import TensorMachineClassifier, TensorMachineRegressor, Tens
 from tensormachines.blocks import iterable
 from tensormachines.estimators.refit import refitted
 from tensormachines.inspection import bootstrap, coefficient_spread, effect, effect_band, members
+
+pd = pytest.importorskip("pandas")
 
 LINEAR = {"degree": 1, "basis": "standard", "solver": "kfac", "alpha": 0.0, "tol": 1e-10}
 QUICK = {"degree": 2, "rank": 2, "max_iter": 3, "random_state": 0}

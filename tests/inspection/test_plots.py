@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
@@ -18,6 +17,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
 from tensormachines import plots  # noqa: E402
+
+pd = pytest.importorskip("pandas")
 
 
 @pytest.fixture(autouse=True)
@@ -268,6 +269,29 @@ def test_booleans_are_called_false_and_true():
     assert [label.get_text() for label in curve.get_xticklabels()] == ["false", "true"]
     surface = plots.effect_surface(model, ("a", "lift"), frame)
     assert [label.get_text() for label in surface.get_yticklabels()] == ["false", "true"]
+
+
+def test_levels_keep_their_places_where_all_that_are_drawn_are_booleans():
+    flag = np.array([True, False, "N/A"] * 20, dtype=object)
+    frame = pd.DataFrame({"flag": flag, "a": X[:60, 0]})
+    model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(frame, (flag == "N/A") * 1.0)
+    some = frame[[type(value) is bool for value in flag]]
+    curve = plots.effect_curve(model, "flag", some)
+    assert [label.get_text() for label in curve.get_xticklabels()] == ["False", "N/A", "True"]
+
+
+def test_a_category_without_levels_has_no_curve():
+    frame = pd.DataFrame({"a": X[:, 0], "empty": pd.Series([None] * len(X), dtype="str")})
+    model = TensorMachineRegressor(degree=2, rank=2, random_state=0).fit(frame, y)
+    with pytest.raises(ValueError, match="All values of column 'empty' are missing in X"):
+        plots.effect_curve(model, "empty", frame)
+
+
+def test_training_curve_of_several_quantiles_is_refused():
+    estimator = TensorMachineRegressor(loss="quantile", quantile=[0.1, 0.9])
+    if hasattr(estimator, "set_callbacks"):
+        with pytest.raises(ValueError, match="give one level"):
+            plots.training_curve(estimator, X, y)
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])

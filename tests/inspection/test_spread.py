@@ -62,3 +62,10 @@ def test_spread_is_refused_where_there_is_none():
         coefficient_spread(machine(None, 2), [("x0", "x1")])
     with pytest.raises(ValueError, match="degree 2 and more"):
         coefficient_spread(machine(None, 2, n_members=2), ["x0"])
+
+
+def test_spread_is_refused_after_blocks_that_make_the_members_one_model():
+    model = machine(None, 2, n_members=2)
+    assert len(coefficient_spread(model, [("x0", "x1")])) == 1
+    with pytest.raises(ValueError, match="n_members=5"):
+        coefficient_spread(model.partial_fit(X, y), [("x0", "x1")])

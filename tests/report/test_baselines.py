@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_iris
 
+from tensormachines.report import baselines
 from tensormachines.report.baselines import CONSTANT, LINEAR, TREES, baseline_predictions
 
 random = np.random.default_rng(0)
@@ -80,3 +81,22 @@ def test_baselines_of_huge_numbers():
     for train in (None, (X, X[:, 1])):
         found = baseline_predictions(X, X[:, 1], train, [0, 0], None)
         assert np.corrcoef(found[LINEAR], X[:, 1])[0, 1] > 0.99
+
+
+def test_a_class_of_one_row():
+    rows = random.normal(size=(10_100, 2))
+    y = (rows[:, 0] > 0).astype(int)
+    y[0] = 2
+    for train in (None, (rows, y)):
+        found = baseline_predictions(rows, y, train, [0, 0], np.arange(3))
+        np.testing.assert_allclose(found[TREES].sum(axis=1), 1)
+
+
+def test_ridge_regression_of_many_levels_is_solved_by_iterations(monkeypatch):
+    rows = np.column_stack([random.integers(0, 200, 400), random.normal(size=400)]).astype(float)
+    y = np.sin(rows[:, 0]) + rows[:, 1]
+    exact = baseline_predictions(rows, y, (rows, y), [200, 0], None)[LINEAR]
+    monkeypatch.setattr(baselines, "MOST_EXACT", 100)
+    found = baseline_predictions(rows, y, (rows, y), [200, 0], None)[LINEAR]
+    assert np.corrcoef(found, y)[0, 1] > 0.9
+    assert np.corrcoef(found, exact)[0, 1] > 0.9

@@ -7,9 +7,6 @@ import re
 from datetime import date
 
 import numpy as np
-import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_multilabel_classification
@@ -40,6 +37,10 @@ from tensormachines.report.browser_model import number_input
 from tensormachines.report.findings import SMALLEST_SHARE, find
 from tensormachines.report.formatting import probability
 from tensormachines.report.page import page_of
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+pa = pytest.importorskip("pyarrow")
 
 random = np.random.default_rng(0)
 QUICK = {"degree": 2, "rank": 2, "random_state": 0}
@@ -442,3 +443,22 @@ def test_errors_of_labels_are_those_of_each_alone():
     assert "not label 1" in page
     with pytest.raises(ValueError, match="y must hold 0 and 1, a column for each label"):
         find(TensorMachineClassifier(**settings).fit(X, Y), X, 2 * Y)
+
+
+def test_one_quantile_of_several_targets(rng):
+    X = rng.normal(size=(200, 2))
+    Y = np.column_stack([X[:, 0], 100 * X[:, 1]]) + rng.normal(size=(200, 2))
+    model = TensorMachineRegressor(loss="quantile", quantile=0.9, degree=1, max_iter=20, random_state=0)
+    model.fit(X[:100], Y[:100])
+    found = find(model, X[100:], Y[100:], X[:100], Y[:100])
+    assert len(found.errors) == 2
+    for k, errors in enumerate(found.errors):
+        expected = mean_pinball_loss(Y[100:, k], np.full(100, np.quantile(Y[:100, k], 0.9)), alpha=0.9)
+        assert errors.measures["constant"][1].value == pytest.approx(expected)
+
+
+def test_a_model_that_has_only_seen_blocks(diabetes):
+    _, X, y, X_train, y_train = diabetes
+    model = TensorMachineRegressor(**QUICK).partial_fit(X_train, y_train)
+    page = html_report(model, X, y)
+    assert "Penalty" not in page

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from chromium import chromium
 from exported_models import (
     AFFINE,
     TASKS,
@@ -21,33 +20,21 @@ from exported_models import (
     table_model,
     targets,
 )
-from tensormachines import TensorMachineRegressor
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor
 from tensormachines.inspection import bootstrap, contributions, effect, effect_band
 from tensormachines.report import html_report
 
+pd = pytest.importorskip("pandas")
+
 pytestmark = pytest.mark.browser
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if CHROMIUM is None:
-    pytest.skip("Chromium is not installed", allow_module_level=True)
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 N_ROWS = 100
 HOSTILE_TITLE = "</script><script>alert(1)</script>&<b>"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
@@ -452,6 +439,35 @@ def test_markup_in_names_stays_text(open_page):
     assert page.title() == HOSTILE_TITLE
     assert page.locator("h1").inner_text() == HOSTILE_TITLE
     assert page.locator(".lead strong").inner_text() == HOSTILE_TITLE
+
+
+def test_markup_in_columns_levels_and_classes_stays_text(open_page, rng):
+    names = [f"<img src=x onerror=alert({number})>" for number in range(2)]
+    levels = np.where(rng.random(N_ROWS) < 0.5, HOSTILE_TITLE, "<i>plain</i>")
+    rows = pd.DataFrame({names[0]: rng.standard_normal(N_ROWS), names[1]: levels})
+    y = np.where(rows[names[0]] + (levels == HOSTILE_TITLE) > 0.5, HOSTILE_TITLE, "<u>no</u>")
+    model = TensorMachineClassifier(degree=2, rank=2, max_iter=5, random_state=0).fit(rows, y)
+    page = open_page(html_report(model, rows, y))
+    assert page.locator("img, i:text('plain'), u:text('no')").count() == 0
+    shown = page.evaluate("document.body.textContent")
+    for text in (*names, HOSTILE_TITLE, "<i>plain</i>", "<u>no</u>"):
+        assert text in shown
+
+
+def test_a_notebook_shows_the_page_in_a_frame(browser, tmp_path):
+    _, report = report_of("single")
+    assert repr(report).startswith("<page of ")
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!DOCTYPE html><meta charset=utf-8><b>cell</b>{report._repr_html_()}", encoding="utf-8")
+    page = browser.new_page()
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(path.as_uri())
+    frame = page.frame_locator("iframe")
+    assert frame.locator("h1").inner_text() == HOSTILE_TITLE
+    assert frame.locator("#prediction").inner_text()
+    page.close()
+    assert errors == []
 
 
 def test_many_columns(open_page):

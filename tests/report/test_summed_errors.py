@@ -71,6 +71,15 @@ def test_numbers_in_any_order_of_rows(rng, loss, weighted):
         assert values["deviance"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("name", ["poisson", "tweedie"])
+def test_counts_that_are_all_0(name):
+    model = SimpleNamespace(_loss=lambda: loss_named(name, 1.5, 0.5))
+    (found,) = summed(model, np.zeros(ROWS), np.full(ROWS, 0.5)).measures(model)
+    ours, constant = ({each.name: each.value for each in found[who]} for who in (MODEL, CONSTANT))
+    assert ours["deviance"] > 0
+    assert constant["deviance"] == pytest.approx(0, abs=1e-100)
+
+
 def test_several_quantiles_of_one_target(rng):
     y = rng.poisson(9, size=ROWS).astype(float)
     predicted = np.column_stack([np.full(ROWS, 6.0), 0.8 * y + 3])

@@ -25,6 +25,7 @@ import numpy as np
 
 from .._data.dataframes import as_frame, is_a
 from .._data.frame import all_different
+from .._data.plain_text import plain
 from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
 from .forms import check_rows, column_names, fitted_machine
@@ -74,7 +75,9 @@ class Contributions:
     def __repr__(self) -> str:
         rows, *_ = self.values.shape
         some = ", ".join(map(title_of, self.parts[:8])) + (", ..." if len(self.parts) > 8 else "")
-        return f"Contributions of {rows:,} rows in {len(self.parts):,} parts: {some}; .to_frame() has all"
+        return plain(
+            f"Contributions of {rows:,} rows in {len(self.parts):,} parts: {some}; .to_frame() has all"
+        )
 
     def _repr_html_(self) -> str:
         """Return the table that notebooks show."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from .._data.plain_text import plain
 from .._model.spline_basis import SplineBasis
 from .decomposition import effect_at, parts_of_rows, refuse_unit_rows
 from .displacements import ColumnForms, forms_about_mean
@@ -166,7 +167,7 @@ class Formula:
                 f"{' & '.join(function.columns)}, {100 * function.share:.1f} % of the variance of parts",
             ]
             lines += function.lines()
-        return "\n".join(lines)
+        return "\n".join(map(plain, lines))
 
     __repr__ = __str__
 
@@ -276,9 +277,12 @@ class _Maker:
 
     def _axis(self, column: int, alone: bool) -> Axis:
         values = values_of(self.rows, column)
-        known, missing = np.unique(values[~np.isnan(values)]), bool(np.isnan(values).any())
+        known, basis = np.unique(values[~np.isnan(values)]), fitted_machine(self.model).basis
+        missing = bool(np.isnan(values).any()) or (
+            isinstance(basis, SplineBasis) and basis.columns[column].missing
+        )
         name, levels = self.forms.columns[column], level_names(self.model, column)
-        if column in self.booleans and set(known) <= {0.0, 1.0}:
+        if levels is None and column in self.booleans and set(known) <= {0.0, 1.0}:
             levels = ["false", "true"]
         if levels is not None:
             points, labels = np.arange(float(len(levels))), list(levels)

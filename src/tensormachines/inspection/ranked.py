@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
+from .._data.plain_text import plain
+
 MOST_LINES = 20
 
 
@@ -44,14 +46,14 @@ class Ranked(Mapping[Any, float]):
 
     def __repr__(self) -> str:
         shown = self.largest(MOST_LINES)
-        labels = [self.label(key) for key in shown]
+        labels = [plain(self.label(key)) for key in shown]
         width = max(map(len, labels), default=0)
         lines = [
             f"  {label:<{width}}  {value:>12.5g}" for label, value in zip(labels, shown.values(), strict=True)
         ]
         lines = lines or ["  none"]
         more = [f"  and {len(self) - len(shown)} smaller"] if len(self) > len(shown) else []
-        return "\n".join([f"{self.title}:", *lines, *more])
+        return "\n".join([f"{plain(self.title)}:", *lines, *more])
 
 
 def in_words(key: Any) -> str:

@@ -88,7 +88,8 @@ def _member_count(model: Any) -> int:
     model = getattr(model, "best_estimator_", model)
     members = model.n_members
     of_member = layout.rank // members if model.rank == "auto" else model.rank
-    if members < 2 or layout.degree < 2 or members * of_member != layout.rank:
+    continued = not hasattr(model, "_mean_outputs")  # by partial_fit, which makes one model of the members
+    if continued or members < 2 or layout.degree < 2 or members * of_member != layout.rank:
         raise ValueError(
             "The spread needs a model that averages several members: "
             "fit it with n_members=5, for example, and degree 2 or more. For the spread that other rows "

@@ -44,8 +44,7 @@ def loss_curves(model: Any, *, label: str | None = None, color: Any = None, ax: 
     check_is_fitted(model)
     if not hasattr(model, "loss_curve_"):
         raise ValueError(
-            f"This {type(model).__name__} has no loss_curve_: it comes from partial_fit or an older version, "
-            "or has quantiles of several levels."
+            f"This {type(model).__name__} has no loss_curve_: it comes from partial_fit or an older version."
         )
     curves = {"training rows, with penalty": model.loss_curve_}
     if hasattr(model, "validation_loss_curve_"):
@@ -98,6 +97,10 @@ def training_curve(
     if not hasattr(estimator, "set_callbacks"):
         raise RuntimeError(
             "training_curve needs the callbacks of scikit-learn 1.9 or later: pip install -U scikit-learn."
+        )
+    if getattr(estimator, "loss", None) == "quantile" and np.ndim(estimator.quantile):
+        raise ValueError(
+            "training_curve shows one model, but several levels of quantiles have one each: give one level."
         )
     recorded = _Errors(
         {"training rows": (X, y), **({} if X_test is None else {"other rows": (X_test, y_test)})}

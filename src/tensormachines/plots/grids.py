@@ -28,7 +28,7 @@ class Grid:
 
     @classmethod
     def of(cls, values: np.ndarray, levels: list[str] | None, name: str, points: int) -> Grid:
-        if levels is not None:
+        if levels:
             codes = np.arange(min(len(levels), MOST_LEVELS), dtype=np.float64)
             return cls(codes, codes, levels[:MOST_LEVELS])
         present = values[~np.isnan(values)]
@@ -54,7 +54,8 @@ class Grid:
 
 def levels_of(model: Any, booleans: set[int], column: int) -> list[str] | None:
     """Return the names of levels, or of false and true; None for other numeric columns."""
-    return ["false", "true"] if column in booleans else level_names(model, column)
+    names = level_names(model, column)
+    return ["false", "true"] if names is None and column in booleans else names
 
 
 def column_of(rows: Any, number: int) -> np.ndarray:

@@ -18,7 +18,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression, RidgeCV
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeCV
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -29,6 +29,8 @@ CONSTANT, LINEAR, TREES = "constant", "linear model", "boosted trees"
 FOLDS = 5
 MOST_LEVELS = 255  # maximum for a category in scikit-learn's trees
 MOST_DENSE = 20_000_000  # entries of a sparse matrix that is made dense for the trees
+MOST_EXACT = 3000  # rows or functions for which ridge regression is solved exactly, for many penalties
+SHARE_TO_STOP = 0.1  # of the rows, by which scikit-learn's trees decide when to stop
 LARGEST = 1e100  # larger numbers are clipped: if their variance overflows, baselines fail
 
 
@@ -48,7 +50,8 @@ def baseline_predictions(
     baselines are fitted to."""
     found = {}
     entries = sum(of.shape[0] * of.shape[1] for of in (rows, *(train or ())[:1]))
-    for name, baseline in _baselines(rows, y, n_codes, classes, quantile).items():
+    most_rows = max(of.shape[0] for of in (rows, *(train or ())[:1]))
+    for name, baseline in _baselines(rows, y, n_codes, classes, quantile, most_rows).items():
         dense = name == TREES and sparse.issparse(rows)
         if dense and entries > MOST_DENSE:
             continue
@@ -65,7 +68,12 @@ def baseline_predictions(
 
 
 def _baselines(
-    rows: Any, y: np.ndarray, n_codes: Sequence[int], classes: np.ndarray | None, quantile: float | None
+    rows: Any,
+    y: np.ndarray,
+    n_codes: Sequence[int],
+    classes: np.ndarray | None,
+    quantile: float | None,
+    most_rows: int,
 ) -> dict[str, Any]:
     numbers = [j for j, count in enumerate(n_codes) if count == 0]
     categories = [j for j, count in enumerate(n_codes) if count > 0]
@@ -91,9 +99,11 @@ def _baselines(
             TREES: HistGradientBoostingRegressor(categorical_features=few, **options),
         }
     trees = HistGradientBoostingRegressor(categorical_features=few, random_state=0)
+    exact = min(most_rows, len(numbers) + sum(n_codes)) <= MOST_EXACT
+    ridge = RidgeCV(alphas=np.logspace(-3, 4, 15)) if exact else Ridge(solver="lsqr")
     return {
         CONSTANT: DummyRegressor(),
-        LINEAR: make_pipeline(prepared, RidgeCV(alphas=np.logspace(-3, 4, 15))),
+        LINEAR: make_pipeline(prepared, ridge),
         TREES: trees if y.ndim == 1 else MultiOutputRegressor(trees),
     }
 
@@ -133,8 +143,13 @@ def _predictions(
         train, rows = (np.clip(np.where(empty, 0.0, of), -LARGEST, LARGEST) for of in (train, rows))
     if classes is None:
         return np.asarray(_fitted(baseline, train, y, weight).predict(rows))
-    if len(np.unique(y)) == 1:
+    counts = np.unique(y, return_counts=True)[1]
+    if len(counts) == 1:
         baseline = DummyClassifier(strategy="prior")  # the others refuse to learn from one class
+    elif isinstance(baseline, HistGradientBoostingClassifier) and (
+        counts.min() < 2 or SHARE_TO_STOP * len(y) <= len(counts)
+    ):
+        baseline = clone(baseline).set_params(early_stopping=False)  # which needs two rows of each class
     fitted = _fitted(baseline, train, y, weight)
     probabilities = np.zeros((rows.shape[0], len(classes)))
     probabilities[:, np.searchsorted(classes, fitted.classes_)] = fitted.predict_proba(rows)

@@ -118,7 +118,7 @@ class Findings:
     errors: list[TargetErrors]
     shares: list[OutputShares]
     terms: LargestTerms | None
-    alpha: float
+    alpha: float | None  # None if the model comes from partial_fit alone
     formulas: list[Formula]
     n_members: int
     browser: dict[str, Any]
@@ -195,7 +195,7 @@ def find(
         errors=_errors(described, given, predictions, outputs, target, losses),
         shares=shares,
         terms=_largest_terms(model, described),
-        alpha=float(model.alpha_),
+        alpha=getattr(model, "alpha_", None),
         formulas=_formulas(model, rows, booleans, importances),
         n_members=0 if members is None else len(members),
         browser={
@@ -331,8 +331,13 @@ def _baselines_of_quantiles(
     losses: Sequence[Loss],
     weight: np.ndarray | None,
 ) -> dict[str, np.ndarray]:
-    """Return the quantiles of each level, (rows, n_levels), from baselines fitted for each level."""
-    each = [baseline_predictions(rows, y, train, n_codes, None, loss.level, weight) for loss in losses]
+    """Return the quantiles, (rows, n_outputs), from baselines fitted for each level, or target."""
+    each = []
+    for k, loss in enumerate(losses):
+        target, fitted_to = y, train
+        if y.ndim == 2:  # each target has its own
+            target, fitted_to = y[:, k], None if train is None else (train[0], train[1][:, k])
+        each.append(baseline_predictions(rows, target, fitted_to, n_codes, None, loss.level, weight))
     return {name: np.column_stack([found[name] for found in each]) for name in each[0]}
 
 

@@ -84,7 +84,7 @@ def _facts(findings: Findings) -> dict[str, str]:
         "Estimator": findings.estimator,
         "Degree, rank": f"{findings.degree}, {findings.rank}" if findings.degree > 1 else "1",
         "Basis": findings.basis or "none (columns unchanged)",
-        "Penalty": f"alpha = {findings.alpha:.3g}",
+        **({} if findings.alpha is None else {"Penalty": f"alpha = {findings.alpha:.3g}"}),
         "Parameters": f"{findings.n_parameters:,}",
         "Columns": f"{findings.n_columns:,}",
         "Settings": settings or "defaults",

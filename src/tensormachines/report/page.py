@@ -36,6 +36,20 @@ EXAMPLES = 20
 MANY_TIMES = 10  # an error more than this many times as large is given as a factor, otherwise in per cent
 
 
+class Page(str):
+    """The text of a page. A notebook shows the page in a frame, apart from its own page."""
+
+    def __repr__(self) -> str:
+        return f"<page of {len(self):,} characters: write it to a file, or show it in a notebook>"
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 48rem; border: 1px solid #ccc; border-radius: 0.5rem"
+        return (
+            f'<iframe srcdoc="{escape(self)}" sandbox="allow-scripts" title="Report" loading="lazy" '
+            f'style="{style}"></iframe>'
+        )
+
+
 def html_report(
     model: Any,
     X: Any,
@@ -100,7 +114,7 @@ def html_report(
     Returns
     -------
     str
-        The page, to be written to a file in UTF-8.
+        The page, to be written to a file in UTF-8. A notebook shows it where it ends a cell.
 
     Examples
     --------
@@ -134,7 +148,7 @@ def html_report(
         sample_weight=weight,
         sample_weight_train=weight_train,
     )
-    return page_of(found, title, data_name, note)
+    return Page(page_of(found, title, data_name, note))
 
 
 def _require_pairs(X: Any, X_train: Any, known: dict[str, tuple[Any, Any]]) -> None:

@@ -177,7 +177,8 @@ def own_values(loss: Loss, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """Return the numbers whose means over rows are the `own_measures`, (rows, measures)."""
     if not (names := own_measures(loss)):
         return np.zeros((len(y), 0))
-    losses = row_losses(loss, y[:, None], (np.log(predicted) if loss.log_link else predicted)[:, None])
+    positive = np.maximum(predicted, np.finfo(np.float64).tiny)  # the constant of counts of 0 is 0
+    losses = row_losses(loss, y[:, None], (np.log(positive) if loss.log_link else predicted)[:, None])
     return np.column_stack([losses, y <= predicted][: len(names)])
 
 
