@@ -288,19 +288,29 @@ def test_a_method_that_is_not_in_the_paper_is_marked_and_counts_as_a_tensor_mach
     assert page.cards[0].detail.endswith("TM-kfac, which is not in the paper: 0.100.")
 
 
+def shown_figures(lines):
+    return {
+        block.number: block
+        for section in build(lines, []).sections
+        for block in section.blocks
+        if isinstance(block, Picture)
+    }
+
+
+def test_figure_3_has_the_other_sets_where_the_two_of_the_paper_have_no_fits():
+    shown = shown_figures([line(), line(method="krr", major=None)])
+    assert "Figure 3b" not in shown
+    assert "along each method's major parameter" in shown["Figure 3"].caption
+    assert "Indoor" in shown["Figure 3"].alternative
+
+
 def test_figures_show_the_paper_s_own_set_where_it_has_fits():
     own = [
         fields | {"set": "slice", "key": f"own {n}"}
         for n, fields in enumerate(some_lines())
         if fields["set"] == "slice_first_rows"
     ]
-    page = build([*some_lines(), *own], [])
-    shown = {
-        block.number: block.alternative
-        for section in page.sections
-        for block in section.blocks
-        if isinstance(block, Picture)
-    }
+    shown = {name: figure.alternative for name, figure in shown_figures([*some_lines(), *own]).items()}
     assert "Slice, TM-Batch" in shown["Figure 2"]
     assert "slice_first_rows" not in shown["Figure 2"] + shown["Figure 3"]
     assert "slice_first_rows" in shown["Figure 3b"]

@@ -189,6 +189,21 @@ def test_a_search_that_works_the_second_time_leaves_no_failure(folder):
     assert {line["status"] for line in lines if line["experiment"] == "compare"} == {"ok"}
 
 
+def test_a_search_that_fails_without_centring_leaves_the_comparison(folder):
+    run_tm(folder)
+    run = Run(TINY, folder / "out", folder, methods=SMALL_METHODS, attempt=crash)
+    run._run_part("uncentred", SETS["census"], SMALL_METHODS["krr"])
+    lines = [line for line in latest(read(folder / "out" / "lines.jsonl")) if line["method"] == "krr"]
+    found = {(line["experiment"], line["status"]) for line in lines if line["experiment"] != "select"}
+    assert found == {("compare", "ok"), ("uncentred", "failed")}
+
+
+def test_kernel_ridge_comes_first_because_curves_end_at_a_share_of_its_error(folder):
+    run = Run(TINY, folder / "out", folder, methods=SMALL_METHODS)
+    parts = run._parts(["census"], ["tm-batch", "apple", "krr"], ["compare"])
+    assert [method for _, _, method in parts] == ["krr", "tm-batch", "apple"]
+
+
 def test_lines_of_two_profiles_do_not_mix(folder):
     ledger = Run(TINY, folder / "out", folder).recorder.ledger
     ledger.append({"key": "tiny/load/ebay", "profile": "tiny"})

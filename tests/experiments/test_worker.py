@@ -37,6 +37,7 @@ def _die():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no such signal here")
 @pytest.mark.parametrize(
     ("work", "reason"),
     [(_die, "killed by signal 9"), (partial(os._exit, 3), "the process ended with code 3")],

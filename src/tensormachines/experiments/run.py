@@ -23,8 +23,8 @@ from .profiles import Profile
 from .progress import Progress
 from .recorder import Attempt, Recorder, Setting, prefixed
 from .records import Line
-from .report.curves import Point, curves, lowest
-from .report.labels import SAME_ROWS, SET_ORDER
+from .report.curves import Point, curves, last_gain, lowest
+from .report.labels import SAME_ROWS, SET_ORDER, in_order
 from .worker import Outcome, attempt
 
 SETS_TO_RUN = tuple(name for name in SET_ORDER if name in PRINTED)
@@ -102,7 +102,11 @@ class Run:
     def _parts(
         self, sets: Sequence[str], methods: Sequence[str], experiments: Collection[str]
     ) -> Iterator[tuple[str, str, str]]:
-        """Yield (experiment, set, method), with relatives in place of sets that are not available."""
+        """Yield (experiment, set, method), with relatives in place of sets that are not available.
+
+        Kernel ridge comes first, because curves end at a share of its error.
+        """
+        methods = in_order(methods, self.methods)
         for wanted in sets:
             name = self.data.find(wanted)
             if name is None:
@@ -122,8 +126,17 @@ class Run:
             self._unavailable.add(known.name)
             self.recorder.skip_set(known, str(reason))
         except NoParametersError as reason:
-            # In the place of the first fit, so that a later attempt replaces it.
-            first = Setting("compare", known, method, n_rows=0, major=next(iter(method.ladder), None))
+            # In the place of the first fit, so that a later attempt replaces it. All experiments but
+            # "uncentred" have the parameters of the comparison.
+            centred = experiment != "uncentred"
+            first = Setting(
+                "compare" if centred else experiment,
+                known,
+                method,
+                n_rows=0,
+                major=next(iter(method.ladder), None),
+                centred=centred,
+            )
             self.recorder.append(first.facts(self.profile), Outcome("failed", str(reason)))
 
     # The experiments
@@ -191,11 +204,8 @@ class Run:
     # Their steps
 
     def _is_saturated(self, known: DataSet, points: Sequence[Point]) -> bool:
-        errors = [point.error.mean for point in points]
-        baseline = lowest(self._points(known, "krr"))
-        if baseline is None or len(errors) < 3:
-            return False
-        return min(errors[:-2]) - min(errors[-2:]) < SATURATED * baseline.error.mean
+        gain = last_gain(points, lowest(self._points(known, "krr")))
+        return gain is not None and gain < SATURATED
 
     def _takes_too_long(self, setting: Setting, so_far: Sequence[Point]) -> bool:
         """Record that a fit is skipped if it is expected to exceed the profile's seconds."""

@@ -65,7 +65,10 @@ def figure_2(results: Results) -> tuple[Block, ...]:
 
 
 def figure_3(results: Results) -> tuple[Block, ...]:
-    """Return Figures 3 and 3b: error against time, on the paper's two sets and on the others."""
+    """Return Figures 3 and 3b: error against time, on the paper's two sets and on the others.
+
+    The others are Figure 3 if the run has neither of the two.
+    """
     large = own_or_relative(results.compared, "slice", "forest")
     small = [data_set.name for data_set in results.used if data_set.name not in large]
     legend = figures.major_legend(results.compared)
@@ -74,13 +77,13 @@ def figure_3(results: Results) -> tuple[Block, ...]:
         f"are shown: {legend}. KRR is dashed, with a star at its time."
     )
     blocks: tuple[Block, ...] = ()
-    for label, shown, text in (
-        ("Figure 3", large, caption),
-        ("Figure 3b", small, "As Figure 3, for the other sets."),
-    ):
+    for shown in (large, small):
         found = {pair: curve for pair, curve in results.compared.items() if pair[0] in shown}
-        svg = figures.tradeoff(found, shown, small=label == "Figure 3b")
+        svg = figures.tradeoff(found, shown, small=shown is small)
         if svg is not None:
+            label, text = (
+                ("Figure 3b", "As Figure 3, for the other sets.") if blocks else ("Figure 3", caption)
+            )
             blocks += _picture(label, svg, text, _ends(found, "major parameter"), results)
     return blocks or (NO_FITS,)
 

@@ -6,7 +6,7 @@ cannot differ in what they count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -180,6 +180,17 @@ def lowest(points: Iterable[Point]) -> Point | None:
     return min(points, key=lambda point: point.error.mean, default=None)
 
 
+def last_gain(points: Sequence[Point], baseline: Point | None) -> float | None:
+    """Return by how much the last two points lower the error, in units of the baseline's error.
+
+    None if there is no baseline, if it has no error, or if there is nothing before these two.
+    """
+    errors = [point.error.mean for point in points]
+    if baseline is None or not baseline.error.mean or len(errors) < 3:
+        return None
+    return (min(errors[:-2]) - min(errors[-2:])) / baseline.error.mean
+
+
 def cheapest(points: Iterable[Point]) -> Point | None:
     """Return the point of the fewest seconds."""
     return min(points, key=lambda point: point.seconds.mean, default=None)
@@ -217,9 +228,14 @@ def over_sets(found: dict[tuple[str, str], Relative]) -> dict[str, tuple[Quartil
     }
 
 
+def risk_gaps(point: Point) -> list[float]:
+    """Return test risk minus training risk of the trials of a point of the experiment "bound"."""
+    return [float(line["test_risk"]) - float(line["train_risk"]) for line in point.lines]
+
+
 def risk_gap(point: Point) -> float:
-    """Return test risk minus training risk of a point of the experiment "bound"."""
-    return (point.mean("test_risk") or 0.0) - (point.mean("train_risk") or 0.0)
+    """Return the mean of `risk_gaps`."""
+    return float(np.mean(risk_gaps(point)))
 
 
 def log_slope(sizes: Iterable[float], values: Iterable[float], fewest: int = 2) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...datasets import SETS
 from ..methods import METHODS
 from ..printed import SATURATED
-from .curves import curves
+from .curves import curves, last_gain
 from .labels import NOT_IN_PAPER, RELATIVES, count, listing, method_name, number, set_name, span, whole
 from .results import Results
 from .run_facts import unfinished
@@ -47,10 +47,10 @@ DEVIATIONS = (
     "selects by test error as well, so that its errors are somewhat optimistic, and so are these.",
     "The minor parameters are chosen at one value of the major parameter, the same for all sets. "
     "The paper does not say at which.",
-    "The major parameter is raised until two steps together improve the mean test error by less than 0.02 "
-    "of KRR's error. The paper looks at one step, which would end a curve on the plateau of its first "
-    "iterations. A curve also ends at the last value that is tried, where a fit reaches its time limit, or "
-    "where one is expected to take longer than the profile allows; such curves are named below.",
+    "The major parameter is raised until two steps together improve the mean test error by less than "
+    f"{SATURATED:g} of KRR's error. The paper looks at one step, which would end a curve on the plateau of "
+    "its first iterations. A curve also ends at the last value that is tried, where a fit reaches its time "
+    "limit, or where one is expected to take longer than the profile allows; such curves are named below.",
     *(
         f"{method_name(method)}, {text}, is not in the paper, whose claims are judged without it."
         for method, text in NOT_IN_PAPER.items()
@@ -207,11 +207,8 @@ def _last_values(results: Results) -> list[str]:
     found = []
     for (name, method), curve in results.compared.items():
         baseline, last = results.best(name, "krr"), METHODS[method].ladder[-1:] if method in METHODS else ()
-        errors = [point.error.mean for point in curve.points]
-        if baseline is None or len(errors) < 3 or curve.points[-1].at not in last:
-            continue
-        gain = (min(errors[:-2]) - min(errors[-2:])) / baseline.error.mean
-        if gain >= SATURATED:
+        gain = last_gain(curve.points, baseline)
+        if gain is not None and gain >= SATURATED and curve.points[-1].at in last:
             found.append(f"{set_name(name)}, {method_name(method)} ({number(gain, 2)})")
     if not found:
         return []

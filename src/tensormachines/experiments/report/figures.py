@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..methods import METHODS
-from .curves import Curve, Curves, Point, Quartiles, best_points, log_slope
+from .curves import Curve, Curves, Point, Quartiles, best_points, log_slope, risk_gaps
 from .figure_style import line_style, look, plain_style, plain_ticks, shared_legend, show_range, svg
 from .labels import in_order, major_name, method_name, number, set_name
 
@@ -211,10 +211,7 @@ def bound(found: Curves) -> bytes | None:
         for row, curve in zip(axes, shown, strict=True):
             rows = np.array([float(point.at or 0) for point in curve.points])
             bounds = [[float(line["bound"]) for line in point.lines] for point in curve.points]
-            gaps = [
-                [float(line["test_risk"]) - float(line["train_risk"]) for line in point.lines]
-                for point in curve.points
-            ]
+            gaps = [risk_gaps(point) for point in curve.points]
             _falling(row[0], rows, bounds, curve, "the bound, in units of c")
             _falling(row[1], rows, gaps, curve, "test risk - training risk")
         return svg(figure)

@@ -8,6 +8,7 @@ from ..printed import PRINTED
 from ..records import Line
 from .captions import figure_1, figure_2, figure_3, figure_4, figure_5, figure_6
 from .claims import VERDICTS, Claim
+from .comparison_claims import SOONER
 from .curves import over_sets
 from .deviations import DEVIATIONS, deviations_of_run
 from .document import NO_FITS, Block, Bullets, Card, Page, Section, Verdicts
@@ -27,6 +28,7 @@ from .labels import (
     status_word,
     times,
 )
+from .noise import CLEAR
 from .results import Results, results_of
 from .tables import table_1, table_2, table_3, table_4, table_5, table_6
 
@@ -41,9 +43,9 @@ READING = (
     "The paper: J. Yang and A. Gittens, Tensor machines for learning target-specific polynomial features, "
     "2015.",
     "A claim has parts. It is confirmed if all of them hold and nothing is untested, refuted if none holds, "
-    "and too close to call if no part is decided: errors have to differ by two standard errors, times by a "
-    "factor of 1.2. Otherwise it is mixed. The standard errors come from trials and test rows; that the best "
-    "point of a curve is chosen by test error is not part of them.",
+    f"and too close to call if no part is decided: errors have to differ by {CLEAR:g} standard errors, times "
+    f"by a factor of {SOONER:g}. Otherwise it is mixed. The standard errors come from trials and test rows; "
+    "that the best point of a curve is chosen by test error is not part of them.",
     'All figures come from the lines of the run, except for those in "Deviations from the paper" that were '
     "measured before it.",
 )
