@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 NEWEST := .venv-newest
-OLDEST_TESTS := tests/estimators tests/model tests/fit tests/peers
+OLDEST_TESTS := tests/estimators tests/model tests/fit tests/peers tests/persistence
+OLDEST_EXTRAS := hypothesis pandas pytest pytest-xdist
 NEWEST_TESTS := tests
 NEWEST_EXTRAS := duckdb hypothesis matplotlib pandas polars pyarrow pytest pytest-xdist sympy
 # What calls compiled code in every way, and what does so from several threads.
@@ -32,7 +33,7 @@ demo: $(VENV)/installed
 	$(BIN)/tensormachines demo
 
 test: $(VENV)/developing
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/test_site.py
 
 test-oldest: $(OLDEST)/installed
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal -m "not slow" $(OLDEST_TESTS)
@@ -95,7 +96,7 @@ $(VENV)/benchmarking: $(VENV)/installed
 	touch $@
 
 $(OLDEST)/installed: $(OLDEST)/pip $(SOURCES) constraints/oldest.txt
-	$(OLDEST)/bin/python -m pip install --quiet . pytest pytest-xdist --constraint constraints/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet . $(OLDEST_EXTRAS) --constraint constraints/oldest.txt
 	touch $@
 
 clean:

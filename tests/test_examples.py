@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-MODULES = ("blocks", "export", "inspection", "persistence", "plots")
+MODULES = ("blocks", "export", "inspection", "peers", "persistence", "plots", "report")
 PUBLIC = [
     function
     for module in map(importlib.import_module, (f"tensormachines.{name}" for name in MODULES))

@@ -131,3 +131,20 @@ def test_private_names_of_scikit_learn_stand_in_one_file(path):
             if module.startswith("sklearn.") and any(part.startswith("_") for part in module.split("."))
         ]
         assert not private
+
+
+def test_no_file_runs_code():
+    """Nothing unpickles or evaluates what a file holds; examples in docstrings are not looked at."""
+    found = [
+        f"{path.relative_to(ROOT)}: {ast.unparse(node)}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and (
+            ast.unparse(node.func) in ("eval", "exec", "joblib.load", "pickle.load", "pickle.loads")
+            or any(
+                word.arg == "allow_pickle" and ast.unparse(word.value) != "False" for word in node.keywords
+            )
+        )
+    ]
+    assert found == []

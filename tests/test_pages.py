@@ -4,8 +4,10 @@ import importlib
 import re
 import runpy
 import tomllib
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tensormachines.cli import main
@@ -20,6 +22,26 @@ def commands():
     text = page.split("```console\n")[1].split("```")[0]
     pieces = [piece.split("\n", 1) for piece in re.split(r"(?:^|\n)\$ ", text)[1:]]
     return [(command, printed.strip("\n")) for command, printed in pieces]
+
+
+def code_without_prompts(page):
+    """Return the Python code of a page that does not show its results, and is no doctest."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return [code for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if ">>>" not in code]
+
+
+def test_code_that_shows_no_results_runs(rng):
+    pd, shap = pytest.importorskip("pandas"), pytest.importorskip("shap")
+    X = rng.standard_normal((120, 3))
+    table = pd.DataFrame({"area": X[:, 0], "district": np.where(X[:, 1] > 0, "north", "south")})
+    names = {"X": X, "y": X[:, 0], "table": table, "price": table["area"] * 3, "pd": pd, "shap": shap}
+    (start,), (choosing,), (explain,) = map(code_without_prompts, ("index.md", "choosing.md", "explain.md"))
+    exec(start, names)
+    assert names["model"].score(table, names["price"]) > 0.9
+    exec(explain, names)
+    searched = {"X": X, "y": X[:, 0]}
+    exec(choosing.replace("time_budget=60", "time_budget=1"), searched)
+    assert searched["model"].score(X, X[:, 0]) > 0.9
 
 
 def shape_of(text):
@@ -80,7 +102,9 @@ def test_ranks_for_readers_are_those_of_the_benchmark(shown_in, column, page, se
 def rows_of(path, heading):
     """Return the cells of the first Markdown table after a heading, without the line of dashes."""
     section = path.read_text(encoding="utf-8").split(heading)[1].split("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("|")]
+    lines = dropwhile(lambda line: not line.startswith("|"), section.splitlines())
+    table = takewhile(lambda line: line.startswith("|"), lines)
+    rows = [line.strip("| ").split(" | ") for line in table]
     return [row for row in rows if not row[0].startswith("-")]
 
 

@@ -52,7 +52,11 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize(
     ("number", "codes", "said", "how"),
-    [(signal.SIGINT, [130], "Stopped.", []), (signal.SIGTERM, [143, -15], "", ["--stream"])],
+    [
+        (signal.SIGINT, [130], "Stopped.", []),
+        (signal.SIGTERM, [143, -15], "", ["--stream"]),
+        (signal.SIGKILL, [-9], "", ["--stream"]),
+    ],
 )
 def test_a_command_that_is_told_to_end_leaves_nothing(folder, number, codes, said, how):
     write(folder / "flats.csv", flats(400, 0))
@@ -68,3 +72,42 @@ def test_a_command_that_is_told_to_end_leaves_nothing(folder, number, codes, sai
     assert errors.strip().endswith(said)
     assert "Traceback" not in errors
     assert [file.name for file in folder.iterdir()] == ["flats.csv"]
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+from pathlib import Path
+import numpy as np
+from tensormachines import TensorMachineRegressor
+
+X = np.random.default_rng(0).standard_normal((3000, 5))
+y = X[:, 0] * X[:, 1] * X[:, 2] + np.sin(3 * X[:, 3])
+path = Path(sys.argv[1])
+settings = dict(degree=3, rank=3, solver="lbfgs", basis="standard", alpha=1e-4, max_iter=500, tol=0)
+settings |= dict(random_state=0, checkpoint=path, checkpoint_every=1)
+
+def interrupt():
+    while not path.exists():
+        time.sleep(0.001)
+    os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=interrupt).start()
+model = TensorMachineRegressor(degree=1, max_iter=2, alpha=1.0).fit(X, y)
+before = model.predict(X)
+model.set_params(**settings)
+try:
+    model.fit(X, y)
+except KeyboardInterrupt:
+    print("interrupted", np.array_equal(model.predict(X), before))
+    print(repr(model.fit(X, y).objective_))
+print(repr(model.set_params(checkpoint=None).fit(X, y).objective_))
+"""
+
+
+def test_an_interrupted_fit_keeps_its_model_and_its_checkpoint(folder):
+    code, printed, _ = finish(start(INTERRUPTED, folder / "state.npz"))
+    assert code == 0
+    interrupted, resumed, undisturbed = printed.splitlines()
+    assert interrupted == "interrupted True"
+    assert resumed == undisturbed
