@@ -24,7 +24,7 @@ OUTPUT/report.html and report.md, those for practitioners in summary.html. A run
 that was stopped continues where it ended when it is started again."""
 REPRODUCE_EXAMPLES = f"""examples:
   tensormachines reproduce --profile quick        # everything in five minutes, on few rows
-  tensormachines reproduce                        # two hours or more; continues a stopped run
+  tensormachines reproduce                        # two hours; continues a stopped run
   tensormachines reproduce --sets adult indoor    # some sets; such runs may share an output folder
   tensormachines reproduce --report               # fit nothing, write the report of the existing lines
 
