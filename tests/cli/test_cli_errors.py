@@ -281,6 +281,7 @@ def test_what_cannot_be_written_is_said_once(here):
     )
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_predictions_are_utf8_in_any_locale(here, monkeypatch):
     write("names.csv", {"größe": range(40), "y": ["été", "雪"] * 20})
     assert run("fit", "names.csv", "--target", "y", *QUICK, "-o", "names.tm") == 0

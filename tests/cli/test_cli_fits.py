@@ -145,6 +145,7 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_a_target_that_is_nearly_a_number_is_noted(here, capsys):
     write("stars.csv", {"x": range(60), "stars": ["1", "2", "3", "4", "5", "none"] * 10})
     assert run("fit", "stars.csv", "--target", "stars", *QUICK, "-o", "stars.tm") == 0

@@ -101,6 +101,7 @@ def test_a_full_scratch_disk_is_not_called_standard_output(here, table, capsys, 
     assert "No space left on device. Point TMPDIR to a folder with room" in message
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_a_sample_of_rows_keeps_no_levels_of_the_others(here):
     n_rows = 20_000
     write(

@@ -19,6 +19,7 @@ def wide(tmp_path, monkeypatch):
     return fit
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 @pytest.mark.parametrize(("n_columns", "degree", "listed"), [(30, 2, 2), (700, 2, 1), (120, 3, 2)])
 def test_the_formula_goes_as_far_as_its_terms_can_be_listed(wide, capsys, n_columns, degree, listed):
     wide(n_columns, degree)

@@ -225,6 +225,7 @@ def test_types_of_numbers_together(first, second, value, count):
         assert matrix is not None
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 @pytest.mark.parametrize("form", [*forms(example())])
 def test_predictions_of_categories(frame, form):
     some = forms(frame)[form]

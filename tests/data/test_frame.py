@@ -88,6 +88,7 @@ def test_other_columns_are_refused(tables):
         numbers.predict(Frame(["z"], [Levels(np.zeros(2, dtype=int), ["text"])]))
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_target_name(tables, tmp_path):
     data, _, y = tables
     X, named = data[["z"]], pd.Series(y, name="rent")

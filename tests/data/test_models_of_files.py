@@ -123,6 +123,7 @@ def test_without_rows_there_is_nothing_to_predict(model, path):
 # ---- what a prediction leaves behind
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_a_prediction_does_not_change_what_a_fit_sees(table):
     rows = blocks.iterable([(table[["zip"]], table["rent"])])
     codes = pd.DataFrame({"zip": table["zip"].astype(str)})

@@ -206,6 +206,7 @@ def test_levels_have_many_spellings_in_files(tmp_path):
     np.testing.assert_array_equal(model.predict(blocks.csv(tmp_path / "t.csv")), model.predict(frame[:3]))
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_a_cell_that_makes_a_category_of_numbers_is_told(tmp_path):
     lines = [f"{k % 30},{k % 7}\n" for k in range(200)]
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(lines) + "4O,3\n")

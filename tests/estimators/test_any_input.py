@@ -180,6 +180,8 @@ def test_regressors(solver, data, model, X, form):
         # Never worse than the mean without saying so, and never far worse.
         worst = 2.001 if estimator.is_said_to_be_worse else 1.001
         size = np.abs(y).max() or 1.0
+        if form == "float32" and size < 1e-30:
+            return  # the targets have the type of X, which does not hold them
         errors, spread = ((predicted - y) / size) ** 2, ((y - y.mean(axis=0)) / size) ** 2
         assert errors.mean() <= worst * spread.mean() + 1e-6
 
@@ -193,8 +195,8 @@ def test_classifiers(solver, data, model, X, form):
         rows = FORMS[form](X)
     estimator = fitted(TensorMachineClassifier(solver=solver, **model), rows, y, weight)
     if estimator is None:
-        of_bytes = y.dtype.kind == "S"  # which scikit-learn refuses
-        assert of_bytes or model["early_stopping"] or len(set(y)) < 2 or not is_ordinary(X, weight, model)
+        not_labels = y.dtype.kind in "SfM"  # bytes, fractions and dates, which scikit-learn may refuse
+        assert not_labels or model["early_stopping"] or len(set(y)) < 2 or not is_ordinary(X, weight, model)
         return
     shares = estimator.predict_proba(rows)
     assert np.isfinite(shares).all()

@@ -142,6 +142,7 @@ def test_metadata_routing(estimator):
     np.testing.assert_array_equal(ignored.predict(X), clone(estimator).fit(scaled, y).predict(scaled))
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_exposure_is_routed_through_a_pipeline():
     """A pipeline passes it on to `fit` and `predict`, `cross_validate` to `fit`."""
     exposure = np.random.default_rng(1).uniform(0.5, 2, len(y))

@@ -101,6 +101,7 @@ def test_attributes_give_the_decision_function_of_several_classes(shared):
     np.testing.assert_allclose(model.decision_function(X), expected, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_three_classes_share_factors_and_other_outputs_do_not(rng):
     X, quick = rng.standard_normal((60, 3)), {"max_iter": 1, "random_state": 0}
     for n_classes, shape in ((2, (1, 10, 2)), (3, (1, 20, 2)), (15, (1, 22, 2))):

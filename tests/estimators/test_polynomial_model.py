@@ -156,6 +156,7 @@ def test_other_bases_keep_every_number(rng):
 # ---- alpha="auto"
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 @pytest.mark.parametrize(
     ("rows", "classes", "alpha"),
     [
@@ -219,6 +220,7 @@ def test_the_short_way_to_a_prediction_ends_where_the_long_one_does(rng, basis, 
     np.testing.assert_allclose(one_by_one, short[:20], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_what_may_be_wrong_goes_the_long_way(rng):
     pd = pytest.importorskip("pandas")
     X, y = teacher(rng, 200)

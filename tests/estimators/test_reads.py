@@ -39,6 +39,7 @@ def test_a_column_is_read_once_in_a_search(reads):
     assert reads == ["size", "kind", "new"]
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_dicts_and_tables_of_pyarrow_are_frames():
     pyarrow = pytest.importorskip("pyarrow")
     settings = {"degree": 2, "rank": 1, "max_iter": 2, "random_state": 0}

@@ -128,6 +128,7 @@ def test_factorization_machines_of_a_higher_degree(rng):
         assert_is_the_model(model, X, digits=12)
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 @pytest.mark.parametrize("basis", [*AFFINE, "spline"])
 def test_a_single_column(basis, rng):
     X = 7 + 3 * rng.standard_normal((50, 1))

@@ -170,6 +170,7 @@ def test_names_that_are_no_words_stand_in_brackets():
     assert found.formula() == "2 [a b]^2 + 1 [a b] c"
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 @pytest.mark.parametrize(
     "table",
     [

@@ -106,6 +106,7 @@ def test_with_the_weights_and_the_seed_of_the_fit_it_is_the_same_model(table):
     np.testing.assert_allclose(again.predict(X), search.predict(X), rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_levels_are_those_of_the_model(table):
     X, y = table
     model = TensorMachineRegressor(**QUICK).fit(X, y)

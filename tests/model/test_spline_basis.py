@@ -259,6 +259,7 @@ def test_outliers_and_odd_columns_are_harmless(rng):
     assert np.isfinite(model.predict(np.full((1, 4), 1e308))).all()
 
 
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
 def test_the_smallest_numbers_there_are_make_no_knots(rng):
     X, y = np.tile([[0.0], [5e-324]], (30, 1)), rng.normal(size=60)
     model = TensorMachineRegressor(max_iter=2, random_state=0).fit(X, y)

@@ -316,7 +316,7 @@ def _split(training: Any, share: float, random_state: int) -> tuple[Any, Any]:
 
     n_rows = len(training.y)
     n_held = math.ceil(share * n_rows)
-    if n_held >= n_rows:
+    if round(share * n_rows) < 1 or n_held >= n_rows:
         raise nothing_left(share, n_rows)
     counts = np.unique(training.y, return_counts=True)[1]
     classes = training.task == CLASSIFICATION and training.y.ndim == 1

@@ -6,7 +6,8 @@ import bz2
 import gzip
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
 from io import BufferedReader, BytesIO
 from pathlib import Path, PurePosixPath
@@ -192,20 +193,24 @@ def _numbers(
         lines = _find(file, member)
         if lines is None:
             raise FormatError(f"the archive has no {member}")
-        return np.loadtxt(limited_lines(lines), dtype=dtype, delimiter=separator, skiprows=skiprows, ndmin=2)
+        with closing(limited_lines(lines)) as limited:
+            return np.loadtxt(limited, dtype=dtype, delimiter=separator, skiprows=skiprows, ndmin=2)
 
 
-def limited_lines(file: IO[bytes], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
+def limited_lines(file: IO[bytes], most_bytes: int = MOST_BYTES) -> Generator[bytes, None, None]:
     """Yield the lines of a file; refuse one with more bytes than expected, or with an endless line."""
     left, text = most_bytes, BufferedReader(cast(Any, file), MOST_OF_LINE)
-    while line := text.readline(MOST_OF_LINE):
-        left -= len(line)
-        if left < 0 or len(line) == MOST_OF_LINE:
-            raise FormatError(
-                f"the text has more than {most_bytes / 1e9:.3g} GB, or a line of more than "
-                f"{MOST_OF_LINE / 1e6:.3g} MB"
-            )
-        yield line
+    try:
+        while line := text.readline(MOST_OF_LINE):
+            left -= len(line)
+            if left < 0 or len(line) == MOST_OF_LINE:
+                raise FormatError(
+                    f"the text has more than {most_bytes / 1e9:.3g} GB, or a line of more than "
+                    f"{MOST_OF_LINE / 1e6:.3g} MB"
+                )
+            yield line
+    finally:
+        text.detach()  # who opened the file closes it
 
 
 def _find(file: IO[bytes], member: str) -> IO[bytes] | None:

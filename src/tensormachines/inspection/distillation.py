@@ -5,6 +5,7 @@ outputs (orthogonal matching pursuit). Coefficients are fitted by least squares.
 
 from __future__ import annotations
 
+import warnings
 from itertools import chain, combinations_with_replacement
 from typing import Any
 
@@ -107,7 +108,9 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
     standard = (products[:, varies] - mean[varies]) / deviation[varies]
     centred = outputs - outputs.mean()
     liked = standard * np.array([SIMPLER ** len(monomials[place]) for place in varies.tolist()])
-    found = np.flatnonzero(orthogonal_mp(liked, centred, n_nonzero_coefs=min(terms, len(varies))))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "\\s*Orthogonal matching pursuit ended prematurely", RuntimeWarning)
+        found = np.flatnonzero(orthogonal_mp(liked, centred, n_nonzero_coefs=min(terms, len(varies))))
     weights = np.linalg.lstsq(standard[:, found], centred, rcond=None)[0]
     chosen, coefficients = varies[found], weights / deviation[varies[found]]
     entries: dict[Monomial, float] = {(): float(outputs.mean() - coefficients @ mean[chosen])}
