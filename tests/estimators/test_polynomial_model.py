@@ -2,12 +2,14 @@
 short way to a prediction.
 """
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from targets import teacher
@@ -288,3 +290,26 @@ def test_fits_that_overlap_in_threads_give_blas_its_threads_back(rng):
         assert most() == 2
         TensorMachineRegressor(**QUICK, n_jobs=1).fit(X, y)
         assert most() == 2
+
+
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "kfac"])
+def test_a_fit_that_ends_early_and_worse_than_a_constant_says_so(rng, solver):
+    X = rng.standard_normal((60, 3))
+    y = X[:, 0] * X[:, 1]
+    settings = {
+        "degree": 2,
+        "rank": 2,
+        "basis": "standard",
+        "alpha": 1e-3,
+        "init_scale": 1.0,
+        "random_state": 0,
+    }
+    model = TensorMachineRegressor(**settings, solver=solver, max_iter=1)
+    with pytest.warns(
+        ConvergenceWarning, match="ended at max_iter=1 or before, and fits its own training rows"
+    ):
+        model.fit(X, y)
+    assert model.score(X, y) < 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.set_params(max_iter=None).fit(X, y).score(X, y) > 0.5

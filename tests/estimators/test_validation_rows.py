@@ -243,7 +243,7 @@ def test_a_pipeline_transforms_them(rows):
         ),
         ({"y_val": np.ones(99)}, "inconsistent numbers of samples"),
         ({"y_val": np.ones((100, 2))}, "y has 2 outputs, but 1 in the training rows"),
-        ({"sample_weight_val": np.zeros(100)}, "at least one non-zero number"),
+        ({"sample_weight_val": np.zeros(100)}, "at least one (non-zero number|positive weight)"),
         ({"X_val": blocks.iterable(lambda: [])}, "needs rows in memory, but X_val is"),
         ({"X": blocks.iterable(lambda: []), "y": None}, "needs rows in memory, but X is"),
         ({"exposure_val": np.ones(100)}, "with X_val, give both or neither"),
