@@ -307,3 +307,19 @@ print(np.isfinite(model.predict(X)).all())
 def test_a_fit_of_high_degree_to_few_rows_ends():
     run = subprocess.run([sys.executable, "-c", UNENDING], capture_output=True, text=True, timeout=120)
     assert run.stdout == "True\n", run.stderr
+
+
+@pytest.mark.filterwarnings("ignore:.*max_iter=1000:sklearn.exceptions.ConvergenceWarning")
+def test_separable_classes_without_a_penalty_are_predicted_as_they_were_fitted():
+    """Log-odds are large, and a share of their variance that is small elsewhere decides."""
+    for seed in (6, 11, 20, 21):
+        draws = np.random.default_rng(seed)
+        for n_rows in (2, 3, 30):
+            X, y = draws.standard_normal((n_rows, 2)), draws.random(n_rows) < 0.5
+            if y.all() or not y.any():
+                continue
+            model = TensorMachineClassifier(degree=2, rank=1, alpha=0, solver="kfac", random_state=0).fit(
+                X, y
+            )
+            found = -np.log(model.predict_proba(X)[np.arange(n_rows), y.astype(int)]).mean()
+            assert found <= model.objective_ + 0.02

@@ -8,10 +8,12 @@ import numpy as np
 
 from .._model.block import Block
 from .._model.moments import Moments
+from .._model.objective import Objective
 from .._model.spline_basis import SplineBasis, SplineRows, wave_sizes
 from .problem import Problem
 
 NEGLIGIBLE = 2e-5  # share of the variance of a factor
+NOTICEABLE = 0.01  # rise of the mean log-loss; up to 0.0016 in default fits of 27 tables
 LEAST_RELEVANT = 1e-3  # a round shrinks the squared size of a column at most to this share
 
 
@@ -65,7 +67,9 @@ def with_relevance(problem: Problem, relevance: np.ndarray | None) -> Problem:
 def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
     """Set to 0 the spline coefficients of each factor that together have a negligible share of its variance.
 
-    A penalty leaves no coefficient exactly 0, but without the smallest ones a model takes half the space.
+    A penalty leaves no coefficient exactly 0, but without the smallest ones a model takes half the space. All
+    are kept if that changes the loss of classes: without a penalty, log-odds may be in the thousands, and a
+    small share of their variance decides.
     """
     if not isinstance(problem.basis, SplineBasis):
         return params
@@ -83,6 +87,12 @@ def without_noise(problem: Problem, params: np.ndarray) -> np.ndarray:
     small = np.zeros(share.shape, dtype=bool)
     np.put_along_axis(small, order, noise, axis=0)
     factors[small] = 0
+    if problem.loss.of_classes:
+        both = np.stack([params, kept]).astype(problem.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            before, after = Objective(problem.sample, problem.layout, problem.loss, 0.0).mean_loss(both)
+        if not after <= before + NOTICEABLE:
+            return params
     return kept
 
 

@@ -44,10 +44,11 @@ class Block:
     def __post_init__(self) -> None:
         for name in ("y", "weight", "offset"):
             array = getattr(self, name)
-            if array is not None:
-                object.__setattr__(
-                    self, name, np.require(array, self.X.dtype, ["C", "ALIGNED", "ENSUREARRAY"])
-                )
+            if array is None:
+                continue
+            with np.errstate(over="ignore"):  # of rows to validate on, which may lie far from the others
+                ready = np.require(array, self.X.dtype, ["C", "ALIGNED", "ENSUREARRAY"])
+            object.__setattr__(self, name, ready)
 
     @property
     def n_rows(self) -> int:
