@@ -311,7 +311,7 @@ WHEN, LASTED = datetime(2026, 1, 2), timedelta(hours=3)
         (pd.Series([WHEN, LASTED], dtype=object), "datetime", "all of them are dates"),
         (pd.Series([WHEN.time(), WHEN], dtype=object), "datetime", "all of them are dates"),
         (pd.Series([LASTED, "long"], dtype=object), "timedelta", "or durations"),
-        (pd.Series([np.timedelta64(1), 1], dtype=object), "timedelta64", "or durations"),
+        (pd.Series([np.timedelta64(1, "s"), 1], dtype=object), "timedelta64", "or durations"),
         (pd.Series([pd.Period("2026")]), "Period", r"dt\.to_timestamp\(\)"),
         (pd.Series([pd.Period("2026"), None], dtype=object), "Period", r"dt\.to_timestamp\(\)"),
         (pd.Series([["a"], ["b"]]), "list", "string or a real number"),

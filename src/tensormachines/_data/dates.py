@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 DATES = np.dtype("datetime64[us]")  # of a column of dates; NaT where missing
+NO_DATE = np.datetime64("NaT", "us")
 HOUR, DAY, MONTH = np.timedelta64(1, "h"), np.timedelta64(1, "D"), np.timedelta64(1, "M")
 OFFSET = r"(?:Z|[+-]\d{2}(?::?\d{2})?)?"
 DATE = re.compile(rf"(\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d{{1,6}})?)?)?){OFFSET}")

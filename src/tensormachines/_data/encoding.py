@@ -19,7 +19,7 @@ from .column_counts import (
     NumberCounts,
     count_columns,
 )
-from .dates import CYCLES, DATES, days, is_dates, parse_dates
+from .dates import CYCLES, NO_DATE, days, is_dates, parse_dates
 from .frame import Frame, Levels, RawColumn, all_different, column_label, is_number, number_levels
 
 FEWEST_ROWS, FEWEST_SHARE = 2, 0.02  # a level with fewer rows than this number and this share is pooled
@@ -258,7 +258,7 @@ def _dates(column: RawColumn, label: str) -> np.ndarray:
     if isinstance(column, np.ndarray):
         if not np.isnan(column).all():
             raise ValueError(f"{label} held dates in the fit, now it holds numbers.")
-        return np.full(len(column), np.datetime64("NaT"), DATES)
+        return np.full(len(column), NO_DATE)
     dates = column.as_dates()
     if dates is None:
         example = next(name for name in column.names if parse_dates([name]) is None)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .dates import DATES, is_dates, parse_dates
+from .dates import DATES, NO_DATE, is_dates, parse_dates
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Levels:
     def as_dates(self) -> np.ndarray | None:
         """Return the dates that the names spell; None if some name is not a date."""
         dates = parse_dates(self.names)
-        return None if dates is None else np.append(dates, np.datetime64("NaT"))[self.codes].astype(DATES)
+        return None if dates is None else np.append(dates, NO_DATE)[self.codes].astype(DATES)
 
 
 RawColumn: TypeAlias = np.ndarray | Levels

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .dates import DATES, HOUR
+from .dates import DATES, HOUR, NO_DATE
 
-SECOND = np.timedelta64(1, "s")
+SECOND, NO_DURATION = np.timedelta64(1, "s"), np.timedelta64("NaT", "us")
 NANOSECONDS_OF_HOUR = 3_600_000_000_000
 CLASSES: dict[str, tuple[type, ...]] = {
     "date": (date, np.datetime64),
@@ -35,10 +35,9 @@ def what_holds(type_: Any) -> str | None:
 def of_objects(what: str, objects: Iterable[Any]) -> np.ndarray:
     """Convert Python objects of the classes of a key of CLASSES, with None for missing ones."""
     if what == "date":
-        missing = np.datetime64("NaT")
-        return np.array([missing if each is None else _wall_clock(each) for each in objects], dtype=DATES)
+        return np.array([NO_DATE if each is None else _wall_clock(each) for each in objects], dtype=DATES)
     as_span = _since_midnight if what == "time" else np.timedelta64
-    spans = [np.timedelta64("NaT") if each is None else as_span(each) for each in objects]
+    spans = [NO_DURATION if each is None else as_span(each) for each in objects]
     return np.array(spans, dtype="timedelta64[us]") / (HOUR if what == "time" else SECOND)
 
 
