@@ -231,3 +231,15 @@ def test_splines(rng, options):
     plain = TensorMachineRegressor(solver="lbfgs", **settings).fit(X, y)
     assert kfac.objective_ < plain.objective_
     assert kfac.score(X, y) > 0.999
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter", "ignore:.*worse than a constant would")
+@pytest.mark.parametrize("seed", range(4))
+def test_directions_without_curvature_do_not_explode(seed):
+    """Fewer rows than columns, one of them constant, and no penalty: rounding errors are no curvature."""
+    X = sparse.csc_array([[3, -0.13210486], [3, 0.10490012]])
+    y = np.array([1.0, 0.0])
+    model = TensorMachineRegressor(
+        solver="kfac", degree=2, rank=1, alpha=0, basis="standard", max_iter=1, random_state=seed
+    ).fit(X, y)
+    assert np.mean((model.predict(X) - y) ** 2) <= 2.001 * y.var()

@@ -30,6 +30,7 @@ from .._model.numpy_kernel import TensorRows, sum_up
 
 MOST_FEATURES = 1024  # with more, A is diagonal
 DAMPING = 0.1
+LEAST_CURVATURE = 1e-12  # of the largest: a smaller one without a penalty is a rounding error
 
 Solve = Callable[[np.ndarray], np.ndarray]
 
@@ -147,6 +148,7 @@ def _damped(curvature: np.ndarray, alpha: float) -> np.ndarray:
     """Raise each curvature by a share of the mean of its row and column, so that steps stay bounded."""
     mean = curvature.mean(axis=0, keepdims=True) + curvature.mean(axis=1, keepdims=True)
     damped = curvature + 0.5 * np.sqrt(DAMPING) * mean + alpha
+    damped = np.maximum(damped, LEAST_CURVATURE * damped.max())
     return np.where(damped > np.finfo(curvature.dtype).tiny, damped, 1)
 
 
