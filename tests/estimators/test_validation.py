@@ -187,6 +187,14 @@ def test_overflow_is_not_silent(rng):
         model.predict(np.full((1, 2), 3e38, dtype=np.float32))
 
 
+def test_probabilities_of_rows_that_overflow_are_finite(rng):
+    X = rng.standard_normal((60, 2))
+    model = TensorMachineClassifier(basis="standard", degree=2, random_state=0).fit(X, np.arange(60) % 3)
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        shares = model.predict_proba([[1e300, 1.0], [0.0, 0.0]])
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
 @pytest.mark.parametrize(
     "estimator",
     [TensorMachineRegressor(degree=2, tol=1e-2, random_state=0), TensorMachineClassifier(random_state=0)],

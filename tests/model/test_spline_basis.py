@@ -17,6 +17,7 @@ from tensormachines._model.machine import Machine
 from tensormachines._model.spline_basis import wave_sizes
 from tensormachines._model.spline_column import SplineShape, cosines
 from tensormachines._model.spline_learning import learn_splines
+from tensormachines._model.spline_states import hats
 from tensormachines.export import to_json
 
 SHAPE = SplineShape(constant=0.7, roughness=2.0, line=0.4, line_clip=3.0)
@@ -265,6 +266,11 @@ def test_the_smallest_numbers_there_are_make_no_knots(rng):
     model = TensorMachineRegressor(max_iter=2, random_state=0).fit(X, y)
     assert np.isfinite(model.predict(X)).all()
     assert np.ptp(model.predict(X)) == 0  # they are the same to it
+
+
+def test_shares_far_outside_of_knots_close_together():
+    below, above = hats(np.array([-1e300, -1e-30, 0.0, 1e-30, 1e300]), np.array([-1e-30, 0.0, 1e-30]))
+    np.testing.assert_array_equal(below + above, [0, 0, 1, 2, 2])
 
 
 def test_sparse_rows_stay_sparse(rng):

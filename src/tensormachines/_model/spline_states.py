@@ -196,9 +196,10 @@ class States:
 
 def hats(x: np.ndarray, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the lower of the two knots around each x, and the share of the upper one."""
-    below = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
+    x = np.clip(x, knots[0], knots[-1])  # the quotient below overflows far outside of knots close together
+    below = np.minimum(np.searchsorted(knots, x, side="right") - 1, len(knots) - 2)
     low, high = 0.5 * knots[below], 0.5 * knots[below + 1]  # halves: a difference of large numbers overflows
-    return below, np.clip((0.5 * x - low) / (high - low), 0, 1)
+    return below, (0.5 * x - low) / (high - low)
 
 
 def require_countable(n_states: int) -> int:

@@ -37,7 +37,7 @@ from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
 from .sum_over_rows import is_in_memory, require_y
 from .summed_scores import accuracy
-from .validation import require_some_weight
+from .validation import all_finite, require_some_weight
 
 
 class Classification(ClassifierMixin, PolynomialModel):
@@ -258,7 +258,10 @@ class Classification(ClassifierMixin, PolynomialModel):
         return self._predictions(self._outputs(X))
 
     def _predictions(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the probabilities for outputs (rows, n_outputs)."""
+        """Return the probabilities for outputs (rows, n_outputs), of which some may overflow."""
+        if not all_finite(outputs):
+            most = np.finfo(outputs.dtype).max / 4
+            outputs = np.nan_to_num(outputs, nan=0.0, posinf=most, neginf=-most)
         if self._target_link == "sigmoid":
             return expit(outputs)
         if outputs.shape[1] > 1:

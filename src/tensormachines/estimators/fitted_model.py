@@ -257,8 +257,8 @@ class FittedModel(TakesFrames):
         outputs = self._machine.outputs(X, self._threads(X.shape[0]))
         if not all_finite(outputs):
             warnings.warn(
-                f"{type(self).__name__}: some outputs overflow, because these rows lie far outside of the "
-                "training data.",
+                f"{type(self).__name__}: some outputs overflow, because these rows have very large numbers "
+                "or lie far outside of the training data.",
                 RuntimeWarning,
                 stacklevel=3,
             )
