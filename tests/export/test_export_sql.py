@@ -2,6 +2,7 @@
 
 import math
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -34,22 +35,20 @@ NAMES = ["x0", "x1", "x2", "x3"]
 
 
 def in_sqlite(query, frame, table="rows"):
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("SELECT exp(1), sqrt(1)")
-    except sqlite3.OperationalError:  # built without mathematical functions
-        connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))
-        connection.create_function("sqrt", 1, lambda x: x if x is None else math.sqrt(x))
-    quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in frame]
-    connection.execute(f'CREATE TABLE "{table}" ({", ".join(quoted)})')
-    rows = frame.astype(object).where(frame.notna(), None)
-    connection.executemany(
-        f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(quoted))})', rows.to_numpy().tolist()
-    )
-    cursor = connection.execute(query)
-    found = pd.DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
-    connection.close()
-    return found
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.execute("SELECT exp(1), sqrt(1)")
+        except sqlite3.OperationalError:  # built without mathematical functions
+            connection.create_function("exp", 1, lambda x: x if x is None else math.exp(x))
+            connection.create_function("sqrt", 1, lambda x: x if x is None else math.sqrt(x))
+        quoted = [f'"{name.replace(chr(34), chr(34) * 2)}"' for name in frame]
+        connection.execute(f'CREATE TABLE "{table}" ({", ".join(quoted)})')
+        rows = frame.astype(object).where(frame.notna(), None)
+        connection.executemany(
+            f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(quoted))})', rows.to_numpy().tolist()
+        )
+        cursor = connection.execute(query)
+        return pd.DataFrame(cursor.fetchall(), columns=[column[0] for column in cursor.description])
 
 
 def in_duckdb(query, frame, table="rows"):
@@ -266,11 +265,10 @@ def test_a_missing_column_is_an_error():
 def test_case_counts_in_levels():
     frame = pd.DataFrame({"letter": ["a", "A"] * 20, "x": np.arange(40.0)})
     model = fit(machine("single", degree=1), frame, np.arange(40) % 2)
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE TABLE rows (letter TEXT COLLATE NOCASE, x REAL)")
-    connection.executemany("INSERT INTO rows VALUES (?, ?)", frame.to_numpy().tolist())
-    found = np.ravel(connection.execute(to_sql(model)).fetchall())
-    connection.close()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE rows (letter TEXT COLLATE NOCASE, x REAL)")
+        connection.executemany("INSERT INTO rows VALUES (?, ?)", frame.to_numpy().tolist())
+        found = np.ravel(connection.execute(to_sql(model)).fetchall())
     np.testing.assert_allclose(found, model.predict(frame), rtol=1e-9)
 
 
