@@ -1,5 +1,9 @@
 """A disk without room: an error that names the file, the old file as it was, and nothing half written."""
 
+import shutil
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -71,3 +75,40 @@ def test_a_command_says_which_file_and_leaves_the_old_one(flats, folder, capsys,
     assert "File too large" in message
     assert path.read_bytes() == before
     assert [file.name for file in folder.iterdir()] == [output]
+
+
+# In a namespace of its own, any user may mount a small file system, which is gone with the process.
+ON_A_SMALL_DISK = """
+mount -t tmpfs -o size=1m tmpfs "$1" || exit 77
+"$2" -m tensormachines $3 -o "$1/$4" >/dev/null || exit 78
+cp "$1/$4" "$5"
+head -c 2000000 /dev/zero >"$1/filler" 2>/dev/null
+truncate --size=-$(($(stat -c %s "$5") / 8192 * 4096)) "$1/filler"
+"$2" -m tensormachines $3 -o "$1/$4" >/dev/null
+code=$?
+cmp "$1/$4" "$5" && [ "$(ls -A "$1" | wc -l)" = 2 ] || exit 79
+exit $code
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare, of Linux")
+@pytest.mark.parametrize("output", ["new.csv", "new.parquet", "report.html", "other.tm"])
+def test_a_file_system_that_is_full(flats, folder, tmp_path, output):
+    """At the first block of small files, and halfway through large ones."""
+    if output.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    place = [folder, sys.executable, " ".join(COMMANDS[output]), output, tmp_path / "before"]
+    ended = subprocess.run(
+        ["unshare", "--map-root-user", "--mount", "sh", "-c", ON_A_SMALL_DISK, "sh", *place],
+        cwd=flats,
+        text=True,
+        capture_output=True,
+        timeout=120,
+    )
+    if "unshare failed" in ended.stderr or ended.returncode == 77:
+        pytest.skip("a process may not mount anything here")
+    assert ended.returncode == 1, ended.stderr
+    assert "No space left on device" in ended.stderr
+    assert str(folder / output) in ended.stderr
+    assert "Traceback" not in ended.stderr
