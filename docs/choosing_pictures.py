@@ -28,6 +28,7 @@ SETS, SEEDS = ("california", "kin40k"), (0, 1)
 TITLES = {"california": "california: prices of houses", "kin40k": "kin40k: a simulated robot arm"}
 RANKS, DEGREES, ROWS_OF_RANKS = (1, 2, 5, 10, 20), (1, 2, 3, 4), 8_000
 ROWS = (300, 1_000, 3_000, 10_000, 30_000)
+ROWS_OF_LOSSES = 400
 LARGEST = 1.05  # error in the picture; the text names those beyond
 GREY = "#808080"
 COLOURS = ("#3b82c4", "#d9822b", "#3a9d5d", "#9a6fc0", "#c4524a", "#808080")
@@ -113,6 +114,38 @@ def draw_penalties() -> None:
     finish(figure, panels, "choosing-alpha.svg")
 
 
+def draw_losses() -> None:
+    """Draw fits of one column by several losses, with what they should predict."""
+    rng = np.random.default_rng(0)
+    x, line = np.sort(rng.uniform(0, 1, ROWS_OF_LOSSES)), np.linspace(0, 1, 200)
+    wave, size = (lambda at: np.sin(2 * np.pi * at)), (lambda at: 0.2 + 1.3 * at**2)
+    outliers = (rng.uniform(size=len(x)) < 0.1) * rng.uniform(8, 16, len(x))
+    noise = rng.standard_normal(len(x))
+    panels_of_losses = {
+        "counts": (rng.poisson(np.exp(3 * wave(x))), np.exp(3 * wave(line)), {
+            "squared_error": {}, "poisson": {"loss": "poisson"},
+        }),
+        "outliers in a tenth of the rows": (2 * wave(x) + 0.5 * noise + outliers, 2 * wave(line), {
+            "squared_error": {}, "huber": {"loss": "huber"}, "absolute_error": {"loss": "absolute_error"},
+        }),
+        "noise that grows": (wave(x) + size(x) * noise, wave(line), {
+            "quantile 0.9": {"loss": "quantile", "quantile": 0.9},
+            "quantile 0.5": {"loss": "quantile", "quantile": 0.5},
+            "quantile 0.1": {"loss": "quantile", "quantile": 0.1},
+        }),
+    }  # fmt: skip
+    figure, panels = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained")
+    for ax, (title, (y, truth, curves)) in zip(panels, panels_of_losses.items(), strict=True):
+        ax.scatter(x, y, s=4, color=GREY, alpha=0.4, linewidth=0)
+        for (name, settings), colour in zip(curves.items(), COLOURS, strict=False):
+            model = TensorMachineRegressor(**settings, random_state=0).fit(x[:, None], y)
+            ax.plot(line, model.predict(line[:, None]), color=colour, label=name)
+        ax.plot(line, truth, "--", color=GREY, linewidth=1, label="without noise")
+        ax.set(title=title, xlabel="x")
+    panels[0].set_ylabel("y")
+    finish(figure, panels, "choosing-loss.svg")
+
+
 def finish(figure, panels, name: str) -> None:
     for ax in panels:
         ax.legend(frameon=False, labelcolor=GREY, fontsize=8)
@@ -134,3 +167,4 @@ if __name__ == "__main__":
     draw("rank", "rank")
     draw("rows", "training rows")
     draw_penalties()
+    draw_losses()
