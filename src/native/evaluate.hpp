@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -17,15 +16,12 @@
 
 namespace tensormachines {
 
+constexpr std::align_val_t LINE{64};
 struct Free {
-    void operator()(void* p) const { std::free(p); }
+    void operator()(void* p) const { ::operator delete(p, LINE); }
 };
 using Memory = std::unique_ptr<void, Free>;
-inline Memory allocate(std::size_t bytes) {
-    void* p = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
-    if (!p) throw std::bad_alloc();
-    return Memory(p);
-}
+inline Memory allocate(std::size_t bytes) { return Memory(::operator new((bytes + 127) / 64 * 64, LINE)); }
 
 struct Totals {
     std::vector<double> value, head;
