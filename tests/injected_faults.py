@@ -29,12 +29,12 @@ def read_only(folder):
     before, user = folder.stat().st_mode, os.geteuid()
     folder.chmod(0o555)
     if user == 0:
-        os.seteuid(NOBODY)
+        os.setresuid(NOBODY, NOBODY, 0)
     try:
         yield
     finally:
         if user == 0:
-            os.seteuid(0)
+            os.setresuid(0, 0, 0)
         folder.chmod(before)
 
 
