@@ -38,12 +38,16 @@ def address():
     server.server_close()
 
 
-@pytest.fixture(scope="module", params=[(WIDE, "light"), (PHONE, "dark")], ids=["wide", "phone"])
-def window(request, address):
+@pytest.fixture(scope="module", params=["light", "dark"])
+def scheme(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[WIDE, PHONE], ids=["wide", "phone"])
+def window(request, scheme, address):
     """Return a page of the browser, and a list of what must not happen in it."""
-    viewport, scheme = request.param
     with chromium() as browser:
-        page, heard = browser.new_page(viewport=viewport, color_scheme=scheme), []
+        page, heard = browser.new_page(viewport=request.param, color_scheme=scheme), []
         page.on("console", lambda message: message.type == "error" and heard.append(message.text))
         page.on("pageerror", lambda error: heard.append(str(error)))
         page.on("request", lambda each: each.url.startswith((address, "data:")) or heard.append(each.url))
