@@ -44,7 +44,7 @@ print(f"degree {best['degree']}, alpha {best['alpha']:g}; mean of {len(search.me
 
 # %%
 # ``cv_results_`` has all trials in order. In the last round of the search, candidates that fall behind the
-# leader after their first splits are dropped, and their mean score is -inf. All candidates have a score for
+# leader after their first splits are dropped, and their mean score is NaN. All candidates have a score for
 # the first split, which the plot shows.
 results = pd.DataFrame(search.cv_results_).query("iter == iter.max()").sort_values("param_alpha")
 figure, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")

@@ -8,7 +8,7 @@ file is open, and a source holds only names and facts about the columns.
     for chunk in source:
         chunk.X, chunk.y, chunk.weight, chunk.place
 
-CSV, Parquet and Arrow may contain what a DataFrame may contain: categories, booleans, text and missing
+CSV, Parquet and Arrow may contain what a DataFrame may contain: categories, booleans, text, dates and missing
 values. X is a matrix if all its columns are numbers, and otherwise a frame, which a model encodes.
 
 Every block is checked as it is read. An error is one ValueError (FileNotFoundError for a missing file) that

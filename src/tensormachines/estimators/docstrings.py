@@ -50,7 +50,7 @@ loss : str or callable, default="squared_error"
     so that outliers hardly matter. The deviation of the noise is the median absolute residual of a short fit
     of the median, divided by 0.6745 (`partial_fit` uses the deviation of y instead). A function
     ``loss(y, z)`` takes targets and outputs of shape (n,) and returns the losses, 0 or more, and their
-    derivatives with respect to z, both of shape (n,); such fits take about three times as long.
+    derivatives with respect to z, both of shape (n,); such fits take three to five times as long.
 power : float, default=1.5
     For loss="tweedie", between 1 (as "poisson") and 2 (as "gamma"): the variance of y is proportional to this
     power of its mean.
@@ -151,12 +151,12 @@ max_norm : float, optional
     allowed.
 early_stopping : bool, default=False
     Whether to stop when the loss on validation rows has not improved for ``n_iter_no_change`` iterations, and
-    to keep the model of the best iteration. The validation rows are the ``X_val`` of `fit`, if given, and
-    otherwise held-out training rows.
+    to keep the model of the best iteration. The validation rows are the ``X_val`` of `fit` if given, and
+    held-out training rows otherwise.
 validation_fraction : float, default=0.1
     Share of the rows that early stopping holds out.
 n_iter_no_change : int, default=10
-    Patience of early stopping.
+    Number of iterations without improvement after which early stopping ends the fit.
 warm_start : bool, default=False
     Whether to start where the last fit of this estimator ended, and make up to ``max_iter`` further
     iterations. ``n_iter_`` and the loss curves describe the last fit alone.
@@ -200,6 +200,7 @@ feature_importances_ : ndarray of shape (n_features_in_,)
     `inspection.importance` on a sample of the training rows, averaged over the outputs. Not available after
     `partial_fit`.
 n_parameters_ : int
+    Number of parameters of the model.
 alpha_ : float
     Penalty used by `fit`.
 solver_ : str
@@ -227,7 +228,7 @@ quantiles_ : ndarray of shape (n_levels,)
 target_name_ : str or list of str
     Only if y has a name: a pandas or polars series, or a dataframe of several targets.
 classes_ : ndarray of shape (n_classes,)
-    If a row has several labels: their numbers, 0, 1, ...
+    Labels of the classes, in sorted order. For multilabel targets, the numbers of the labels, 0, 1, ...
 """
 
 

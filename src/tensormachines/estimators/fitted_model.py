@@ -168,7 +168,7 @@ class FittedModel(TakesFrames):
         Returns
         -------
         function : callable
-            Predicting a row of 50 columns takes about 3 microseconds, a quarter of the time of `predict`.
+            Predicting a row of 50 columns takes 3 to 4 microseconds, about a third of the time of `predict`.
 
         Examples
         --------

@@ -14,7 +14,7 @@ Every combination of degree, rank, alpha, basis, relevance, trend and number of 
 search first fits every second value of each setting to few rows, and the best of these candidates to all
 rows. Then it tries candidates that differ from the best one by one step in one setting, and then the
 neighbours of the next best, because few rows favour simple models and large penalties. A candidate is
-abandoned if its first splits are clearly worse than those of the best one; its score is then not finite.
+abandoned if its first splits are clearly worse than those of the best one; its mean score is then NaN.
 Candidates that differ only in alpha share their passes over the rows. Everything that is learned for a split,
 including its basis, is learned from its training rows alone.
 
