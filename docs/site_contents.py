@@ -31,7 +31,7 @@ CONTENTS: Contents = {
             "docs/security": "Threat model",
             "docs/failures": "When something fails",
         },
-        "Deciding": {"docs/when-not": "", "docs/features": "Features beside others"},
+        "Deciding": {"docs/when-not": "", "docs/features": "Features compared"},
         "The method": {"docs/mathematics": "", "docs/peers": "Rival methods"},
     },
     "docs/benchmarks": {

@@ -56,8 +56,7 @@ predicted = on_cluster.predict(X)
 print(predicted)
 
 # %%
-# Both models find that schools have no cooling. They differ a little, because their
-# minibatches differ.
+# Both models find that schools have no cooling. They differ a little, because their minibatches differ.
 weather = np.linspace(-15, 35, 200)
 colours = {"office": "#1f5fa8", "school": "#d9822b", "shop": "#8c6bb1"}
 figure, (curves, losses) = plt.subplots(1, 2, figsize=(8, 4.2), layout="constrained")

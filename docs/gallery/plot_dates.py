@@ -1,6 +1,6 @@
 """
-Dates and columns that go round
-===============================
+Dates and periodic columns
+==========================
 
 Demand depends on the hour, the weekday and the season, and all you have is a timestamp. Pass the date
 unchanged; or, if predictions must join smoothly at midnight, make a column of hours and declare its period.
@@ -15,8 +15,8 @@ from tensormachines import TensorMachineRegressor
 from tensormachines.plots import term_importance
 
 # %%
-# The target is the number of bicycles hired in an hour: it has two rush hours on workdays, one hump at
-# weekends, a season, and growth.
+# The target is the number of bicycles hired in an hour. It has two rush hours on workdays, one peak at
+# weekends, a season, and a trend.
 rng = np.random.default_rng(0)
 when = pd.Series(pd.Timestamp("2023-01-02") + pd.to_timedelta(rng.integers(0, 24 * 728, 5000), unit="h"))
 

@@ -1,6 +1,6 @@
 """
-A formula, read aloud
-=====================
+A model as a short formula
+==========================
 
 Somebody has to approve your model and wants to know what it computes. You can write a Tensor Machine as a few
 functions of one and two columns, or as a short polynomial. Both report how much of the model they explain.

@@ -42,7 +42,7 @@ demand = (demand + np.where(saturday, 30, 10) * rng.normal(size=n)).round().to_n
 train, test = slice(0, 2000), slice(2000, None)
 
 # %%
-# We compare the own loss with a model of the mean, and with a model of the quantile that would be best if no
+# We compare this loss with a model of the mean, and with a model of the quantile that would be best if no
 # customers were lost: two thirds.
 models = {
     "squared error": TensorMachineRegressor(random_state=0),

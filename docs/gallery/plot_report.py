@@ -1,6 +1,6 @@
 """
-A page to play with, for people who do not code
-===============================================
+An interactive report for people who do not code
+================================================
 
 A colleague without Python asks what your model does. ``html_report`` writes one HTML file in which the model
 itself runs, with sliders for each column, contributions to a prediction, effects, errors, and baselines.
