@@ -9,7 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from tensormachines import TensorMachineRegressor
 from tensormachines.cli import main
 
 ROOT = Path(__file__).parents[1]
@@ -26,22 +29,67 @@ def commands():
 
 def code_without_prompts(page):
     """Return the Python code of a page that does not show its results, and is no doctest."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     return [code for code in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if ">>>" not in code]
 
 
-def test_code_that_shows_no_results_runs(rng):
-    pd, shap = pytest.importorskip("pandas"), pytest.importorskip("shap")
+@pytest.fixture
+def names(rng):
+    """Return what the code of pages uses."""
+    pd = pytest.importorskip("pandas")
     X = rng.standard_normal((120, 3))
     table = pd.DataFrame({"area": X[:, 0], "district": np.where(X[:, 1] > 0, "north", "south")})
-    names = {"X": X, "y": X[:, 0], "table": table, "price": table["area"] * 3, "pd": pd, "shap": shap}
-    (start,), (choosing,), (explain,) = map(code_without_prompts, ("index.md", "choosing.md", "explain.md"))
+    return {"X": X, "y": X[:, 0], "table": table, "price": table["area"] * 3, "pd": pd}
+
+
+def test_the_start_page_and_the_explanation_by_shap(names):
+    shap = pytest.importorskip("shap")
+    (start,), (explain,) = map(code_without_prompts, ("docs/index.md", "docs/explain.md"))
     exec(start, names)
-    assert names["model"].score(table, names["price"]) > 0.9
-    exec(explain, names)
-    searched = {"X": X, "y": X[:, 0]}
-    exec(choosing.replace("time_budget=60", "time_budget=1"), searched)
-    assert searched["model"].score(X, X[:, 0]) > 0.9
+    assert names["model"].score(names["table"], names["price"]) > 0.9
+    exec(explain, names | {"shap": shap})
+
+
+@pytest.mark.parametrize("page", ["docs/choosing.md", "docs/guide.md"])
+def test_searches(names, page):
+    (code,) = code_without_prompts(page)
+    exec(code.replace("time_budget=60", "time_budget=1"), names)
+    assert names["model"].score(names["X"], names["y"]) > 0.9
+
+
+def test_a_pipeline_in_onnx(names):
+    skl2onnx = pytest.importorskip("skl2onnx")
+    names |= {"skl2onnx": skl2onnx, "pipeline": make_pipeline(StandardScaler(), TensorMachineRegressor())}
+    names["pipeline"].fit(names["X"], names["y"])
+    (code,) = code_without_prompts("docs/export.md")
+    exec(code, names)
+    assert len(names["onnx_model"].SerializeToString()) > 1000
+
+
+@pytest.mark.cluster
+def test_a_cluster_on_this_machine(names, tmp_path):
+    for name in ("dask.dataframe", "pyarrow"):
+        pytest.importorskip(name)
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    rows = names["table"].assign(price=names["price"])
+    rows.to_parquet(tmp_path / "table")
+    code = code_without_prompts("docs/large-data.md")[0].replace("s3://bucket", tmp_path.as_posix())
+    code = code.replace("Client()", "Client(n_workers=1, threads_per_worker=1, dashboard_address=None)")
+    names |= {"dask": dask, "TensorMachineRegressor": TensorMachineRegressor}
+    try:
+        exec(code, names)
+        assert names["model"].score(rows.drop(columns="price"), rows["price"]) > 0.9
+    finally:
+        distributed.default_client().close()
+
+
+def test_no_other_code_is_left_out():
+    pages = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    found = [page.name for page in pages for _ in code_without_prompts(page)]
+    # The first one is in tests/persistence/test_mlflow.py; the second on large data needs clusters of others.
+    elsewhere = ["files.md", "large-data.md"]
+    run = ["choosing.md", "explain.md", "export.md", "guide.md", "index.md", "large-data.md"]
+    assert sorted(found) == sorted(run + elsewhere)
 
 
 def shape_of(text):
