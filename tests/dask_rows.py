@@ -37,8 +37,8 @@ def same(model, expected, X, tolerance=1e-7):
 
 
 def numbers():
-    """X, a target that is a number, and classes."""
+    """X, a target that is a number, and weights, of which some are 0."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(ROWS, COLUMNS)) * [1, 2, 3, 1, 1, 1] + 1
     y = X @ [1, -1, 0.5, 0, 0, 1] + X[:, 0] * X[:, 1] + rng.normal(size=ROWS)
-    return X, y, rng.integers(0, 3, size=ROWS).astype(float)
+    return X, y, rng.integers(0, 15, size=ROWS).astype(float)

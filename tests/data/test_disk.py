@@ -66,7 +66,11 @@ def test_regression_is_the_same_as_in_memory(table, solver, basis, form):
 
 @pytest.mark.parametrize("class_weight", [None, "balanced", {"high": 3, "low": 1}])
 def test_classification_is_the_same_as_in_memory(table, rng, class_weight):
-    X, y, weight = table[0], np.where(table[1] > 1, "high", "low"), rng.integers(0, 3, ROWS).astype(float)
+    X, y, weight = (
+        table[0],
+        np.where(table[1] > 1, "high", "low"),
+        rng.integers(0, 15, ROWS).astype(float),
+    )  # some are 0
     one, other = (TensorMachineClassifier(solver="sfo", class_weight=class_weight, **QUICK) for _ in range(2))
     one.fit(X, y, sample_weight=weight)
     other.fit(pieces(X, y, weight))

@@ -115,7 +115,7 @@ def test_regression_is_that_of_the_dataframe(table, new, tmp_path, suffix):
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_classification_weights_and_early_stopping(table, new, tmp_path, suffix):
     labelled = table.assign(
-        kind=np.where(table["rent"] > 1, "dear", "cheap"), weight=np.arange(ROWS) % 3
+        kind=np.where(table["rent"] > 1, "dear", "cheap"), weight=np.arange(ROWS) % 9
     ).drop(columns="rent")
     path = written(labelled, tmp_path, suffix)
     X = labelled.drop(columns=["kind", "weight"])
@@ -275,3 +275,17 @@ def test_svmlight_is_read_as_scikit_learn_reads_it(rng, tmp_path):
         np.testing.assert_array_equal(found.indptr, rows.indptr)
         np.testing.assert_array_equal(np.concatenate([chunk.y for chunk in chunks]), targets)
         assert found.dtype == rows.dtype
+
+
+def test_whole_numbers_beyond_floats_are_levels_of_their_own(tmp_path):
+    """As floats, these and their neighbours would be the same number."""
+    known, others = (2**53, 2**53 + 4), (2**53 + 1, 2**53 + 3)
+    table = pd.DataFrame({"account": np.repeat(known, 100), "y": np.repeat([0.0, 10.0], 100)})
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    new = pd.DataFrame({"account": [*known, *others, 7]})
+    new.to_csv(tmp_path / "new.csv", index=False)
+    model = TensorMachineRegressor(random_state=0)
+    model.fit(blocks.csv(tmp_path / "rows.csv", target="y", category=["account"]))
+    predicted = model.predict(blocks.csv(tmp_path / "new.csv"))
+    np.testing.assert_allclose(predicted[:2], [0, 10], atol=0.1)
+    np.testing.assert_array_equal(predicted[2:], predicted[4])

@@ -6,10 +6,12 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 
 from reference import learn_basis
-from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor
+from tensormachines import TensorMachineClassifier, TensorMachineFeatures, TensorMachineRegressor, blocks
 from tensormachines._data.files.source import Chunk
 from tensormachines._data.summary import Summarise, ValidationRows
 from tensormachines._fit import pose
@@ -48,6 +50,26 @@ def test_rows_that_fill_no_strip_with_columns_far_from_zero(rng, rows):
     X = (1e4 + rng.standard_normal((rows, 4))).astype(np.float32)
     y = (X[:, 0] - 1e4) * (X[:, 1] - 1e4)
     assert TensorMachineRegressor(degree=6, tol=1e-2, random_state=0).fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("settings", [{}, {"loss": "huber"}, {"solver": "kfac", "max_iter": 20}], ids=str)
+def test_few_rows_of_positive_weight_among_many(rng, tmp_path, settings):
+    """Seen: samples of the rows without any weight, and so models that ended as constants, or errors."""
+    X, weight = rng.standard_normal((40_000, 2)), np.zeros(40_000)
+    weight[rng.choice(np.flatnonzero(np.arange(40_000) % 10), 300, replace=False)] = 2
+    y, present = np.sin(2 * X[:, 0]) + X[:, 0] * X[:, 1], weight > 0
+    model = TensorMachineRegressor(trend=False, random_state=0, **settings)
+    alone = clone(model).fit(X[present], y[present]).predict(X)
+    among = clone(model).fit(X, y, sample_weight=weight).predict(X)
+    assert r2_score(y, alone) > 0.9
+    np.testing.assert_allclose(among, alone, atol=1e-4)
+    paths = [tmp_path / name for name in ("X.npy", "y.npy", "weight.npy")]
+    for path, array in zip(paths, (X, y, weight), strict=True):
+        np.save(path, array)
+    from_files = clone(model).fit(blocks.npy(*paths))
+    assert r2_score(y, from_files.predict(X)) > 0.9
+    assert from_files.feature_importances_.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])

@@ -54,14 +54,15 @@ class RowsOnDask:
         lengths = dict(zip(["X", *beside], lengths_of(X, *beside.values()), strict=True))
         beside = {what: aligned(X, lengths["X"], each, lengths[what], what) for what, each in beside.items()}
         collections = [partitions_of(each, is_array(X)) for each in (X, *beside.values())]
-        firsts = np.cumsum([0, *lengths["X"]]).tolist()
+        if not any(lengths["X"]):
+            raise ValueError("X has no rows.")
+        present = lengths["X"] if sample_weight is None else _counts_of_positive(collections[-1])
+        firsts = np.cumsum([0, *present]).tolist()
         self.partitions = [
             (number, firsts[number], parts)
             for number, (length, *parts) in enumerate(zip(lengths["X"], *collections, strict=True))
             if length
         ]
-        if not self.partitions:
-            raise ValueError("X has no rows.")
         self.n_rows = firsts[-1]
         self.kept: WeakSet[Pieces | SharesOnDask] = WeakSet()
 
@@ -214,6 +215,12 @@ def lengths_of(*collections: Any) -> list[list[int]]:
     return [list(map(int, lengths)) for lengths in dask.compute(*unknown)]
 
 
+def _counts_of_positive(weights: list[Any]) -> list[int]:
+    """Return the number of positive weights in each partition."""
+    count = dask.delayed(np.count_nonzero, pure=False)
+    return list(map(int, dask.compute(*map(count, weights))))
+
+
 def aligned(X: Any, lengths: list[int], other: Any, others: list[int], what: str, beside: str = "X") -> Any:
     """Return a collection with the partitions of X, or of whatever else it is ``beside``."""
     check_same_rows(sum(lengths), sum(others), what, "the Dask collections")
@@ -290,7 +297,7 @@ class OnPartition:
 def partition(what: OnPartition, number: int, first: int, X: Any, y: Any, weight: Any = None) -> Any:
     """Apply a function to a partition, numbered from 0 as in ``X.partitions``."""
     chunk = what.reader.read(X, y, weight, Where(f"partition {number}"))
-    return what.function(replace(chunk, first=first))
+    return what.function(replace(chunk, first=first).present())
 
 
 def _piece(recipe: Recipe, chunk: Chunk) -> BlockList:

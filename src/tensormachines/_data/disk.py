@@ -78,8 +78,9 @@ class RowsOnDisk:
                 if self.columns is not None:
                     X = self.columns.encode(X, self.dtype)
                 X = X if isinstance(X, Frame) else canonical(X)
-                yield replace(read, X=X, y=read.y.reshape(len(read.y), -1), first=first)
-                first += len(read.y)
+                chunk = replace(read, X=X, y=read.y.reshape(len(read.y), -1), first=first).present()
+                yield chunk
+                first += len(chunk.y)
 
     def total(self, function: Summarise) -> Summary:
         """Summarise all chunks, and learn the columns of frames."""
@@ -129,7 +130,8 @@ class RowsOnDisk:
                 n_rows += len(chunk.y)
         if n_rows != self.n_rows:
             raise ValueError(
-                f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when read again."
+                f"{self.source!r}: it gave {self.n_rows} rows at first and {n_rows} rows when read again "
+                "(without rows of weight 0)."
             )
         parts = np.arange(len(scratch.weights))
         training, held_out = parts[: recipe.n_parts], parts[recipe.n_parts :]
@@ -287,7 +289,8 @@ class BlocksOnDisk:
         if part is None:
             self._settle()
             self.current = None
-            return add_up(map(function, ahead(map(self._read, range(len(self.parts))))))
+            with closing(ahead(map(self._read, range(len(self.parts))))) as blocks:
+                return add_up(map(function, blocks))
         block = self._block(part)
         if likely_next not in (None, part) and self.upcoming is None:
             self.upcoming = likely_next, self.scratch.reader.submit(self._read, likely_next)

@@ -212,21 +212,24 @@ class RowsInMemory:
 def merge_rows(
     X: Rows, y: np.ndarray, weight: np.ndarray | None
 ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-    """Sort the rows of a small data set, add the weights of equal rows, and leave out rows of weight 0.
+    """Leave out rows without weight; sort the other rows of a small data set, and add the weights of equal
+    rows.
 
     The objective has many minima, and after hundreds of iterations a difference in the last bit leads to
     another minimum. After sorting and merging, a small data set gives a bit-identical model for any order of
-    its rows, and whether a row is given twice or with weight 2. Large data sets are left unchanged, because
-    sorting them would cost too much."""
+    its rows, and whether a row is given twice or with weight 2. Large data sets are not sorted, because that
+    would cost too much."""
+    if weight is not None and (largest := weight.max(initial=0)) > 0:
+        present = np.flatnonzero(_without_negligible(weight / largest))
+        if len(present) < len(weight):
+            X, y, weight = X[present], y[present], weight[present]
     if X.shape[0] * X.shape[1] > LARGEST_SORTED:
         return X, y, weight
     weights = np.ones(len(y)) if weight is None else weight
-    present = np.flatnonzero(weights)
-    keys = np.hstack([X[present].toarray() if sparse.issparse(X) else X[present], y[present]])
+    keys = np.hstack([X.toarray() if sparse.issparse(X) else X, y])
     missing = np.isnan(keys)
     if missing.any():  # NaN is not equal to itself and cannot be sorted
         keys = np.hstack([np.where(missing, 0, keys), missing])
     _, first, number = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    merged = np.bincount(number.ravel(), weights=weights[present])
-    chosen = present[first]
-    return X[chosen], y[chosen], None if (merged == 1).all() else merged
+    merged = np.bincount(number.ravel(), weights=weights)
+    return X[first], y[first], None if (merged == 1).all() else merged

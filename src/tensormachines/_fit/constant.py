@@ -30,8 +30,7 @@ def or_constant(
     of members, and ``values`` are the members' objectives. These bound the loss, so the rows are read again
     only if one of them is above the loss of the constant on a sample.
     """
-    sample = problem.sample if problem.sample.weights.sum() > 0 else problem.blocks
-    loss = Objective(sample, problem.layout, problem.loss, 0.0, threads)
+    loss = Objective(problem.sample, problem.layout, problem.loss, 0.0, threads)
     constant = constant_params(problem, loss)
     with np.errstate(over="ignore", invalid="ignore"):
         if max(values) < loss.mean_loss(constant[None])[0]:

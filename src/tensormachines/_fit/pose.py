@@ -150,6 +150,8 @@ def pose(
         most_parts=most_parts,
     )
     blocks, sample, held_out = training.blocks(recipe)
+    if not sample.weights.sum() > 0:  # all sampled rows are held out, or of classes of weight 0
+        sample = blocks
     return Problem(
         n_rows=summary.n_rows,
         flat=training.flat,

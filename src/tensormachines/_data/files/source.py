@@ -65,6 +65,20 @@ class Chunk:
     def place(self) -> str:
         return self.where.rows(self.X.shape[0])
 
+    def present(self) -> Chunk:
+        """Return the chunk without its rows of weight 0."""
+        if self.weight is None or self.weight.all():
+            return self
+        rows = np.flatnonzero(self.weight)
+        kept = rows if self.where.kept is None else self.where.kept[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            y=None if self.y is None else self.y[rows],
+            weight=self.weight[rows],
+            where=replace(self.where, kept=kept),
+        )
+
 
 class ReadAgainError(Exception):
     """Raised by `Source.first_pass`: chunks already yielded read a category as numbers."""
