@@ -5,6 +5,7 @@ DataFrames, object arrays, lists and the cells of files become a `Frame` once, o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .dates import DATES, NO_DATE, is_dates, parse_dates
+
+WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,13 @@ def level_name(level: Any) -> str:
     if isinstance(level, Integral) or float(level).is_integer():
         return str(int(level) if isinstance(level, Integral) else int(float(level)))
     return str(level)
+
+
+def spelled(name: str) -> str:
+    """Return the name of the level that a text stands for: "3" for "3", "03" and "3.0"."""
+    if WHOLE.fullmatch(name):
+        return str(int(name))  # as a float it might be another number
+    return level_name(float(name)) if is_number(name) else name
 
 
 def number_levels(numbers: np.ndarray) -> Levels:

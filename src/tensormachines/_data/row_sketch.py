@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .dates import days, is_dates
-from .frame import Frame, Levels, RawColumn, is_number, level_name
+from .frame import Frame, Levels, RawColumn, spelled
 
 SIZE = 256
 TRUTH_VALUES = {"true": "1", "false": "0"}  # spelled True or TRUE elsewhere
@@ -85,7 +85,7 @@ def _cell_hashes(column: RawColumn) -> np.ndarray:
 
 def _plain(name: str) -> str:
     """Return one spelling of numbers and truth values, which files and models write differently."""
-    return level_name(float(name)) if is_number(name) else TRUTH_VALUES.get(name.lower(), name)
+    return TRUTH_VALUES.get(name.lower(), spelled(name))
 
 
 def _text_hash(text: str) -> int:

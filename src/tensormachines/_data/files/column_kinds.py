@@ -7,7 +7,7 @@ from collections.abc import Callable, Container, Mapping, Sequence
 import numpy as np
 
 from ..encoding import Column, Columns
-from ..frame import Frame, Levels, RawColumn, is_number, level_name
+from ..frame import Frame, Levels, RawColumn, is_number, spelled
 from .cells import BOOLEANS, CellBlock, Cells, WrongCellError
 
 
@@ -166,11 +166,8 @@ def _as_known(levels: Levels, known: frozenset[str]) -> Levels:
     have another, 3.0 or TRUE.
     """
     booleans = {BOOLEANS[name]: name for name in known if name in BOOLEANS}
-
-    def plain(name: str) -> str:
-        return level_name(float(name)) if is_number(name) else name
-
     names = [
-        name if name in known else booleans.get(BOOLEANS.get(name, ""), plain(name)) for name in levels.names
+        name if name in known else booleans.get(BOOLEANS.get(name, ""), spelled(name))
+        for name in levels.names
     ]
     return Levels(levels.codes, names, levels.ordered)
