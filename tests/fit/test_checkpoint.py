@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -114,6 +115,27 @@ def test_other_rows_to_validate_on_are_another_fit(data, tmp_path):
     assert make(path).fit(X[100:], y[100:], **given).objective_ == model.objective_
     with pytest.raises(ValueError, match="the checkpoint of another fit: data was"):
         make(path).fit(X[100:], y[100:], X_val=X[:100], y_val=y[:100] + 1)
+
+
+def leaning(y, z, weight):
+    factor = np.where(z < y, weight, 1 - weight)
+    return factor * (z - y) ** 2, 2 * factor * (z - y)
+
+
+def test_functions_of_the_same_name_may_be_other_losses(data, tmp_path):
+    path = tmp_path / "state.npz"
+    first = make(path, loss=partial(leaning, weight=0.1)).fit(*data)
+    again = make(path, loss=partial(leaning, weight=0.1)).fit(*data)
+    np.testing.assert_array_equal(first.predict(data[0]), again.predict(data[0]))
+    with pytest.raises(ValueError, match="the checkpoint of another fit: loss was partial, checksum"):
+        make(path, loss=partial(leaning, weight=0.9)).fit(*data)
+
+
+def test_all_entries_of_long_settings_count():
+    signs = np.zeros(2000, dtype=int)
+    other = signs.copy()
+    other[1000] = 1
+    assert _as_text(signs) == _as_text(signs.astype(float).tolist()) != _as_text(other)
 
 
 def test_any_random_state_can_be_resumed(data, tmp_path, monkeypatch):
