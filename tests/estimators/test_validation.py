@@ -190,9 +190,11 @@ def test_overflow_is_not_silent(rng):
 def test_probabilities_of_rows_that_overflow_are_finite(rng):
     X = rng.standard_normal((60, 2))
     model = TensorMachineClassifier(basis="standard", degree=2, random_state=0).fit(X, np.arange(60) % 3)
+    rows = [[1e300, 1.0], [-1e300, 1e300], [0.0, 0.0]]
     with pytest.warns(RuntimeWarning, match="overflow"):
-        shares = model.predict_proba([[1e300, 1.0], [0.0, 0.0]])
+        shares, labels = model.predict_proba(rows), model.predict(rows)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(labels, shares.argmax(axis=1))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from . import native
 from .machine import Machine
@@ -47,21 +47,30 @@ class NumpyModel:
             raise ValueError(
                 f"X has {X.shape[-1]} columns, in the fit there were {self.machine.basis.n_columns}."
             )
-        results = self._results(self.machine.outputs(np.atleast_2d(X)))
+        results = predictions(self.machine.outputs(np.atleast_2d(X)), self.link, self.largest)
+        results = results[:, 0] if self.flat else results
         if X.ndim == 2:
             return results
         return float(results[0]) if self.flat else results[0]
 
-    def _results(self, outputs: np.ndarray) -> np.ndarray:
-        if self.link == "logistic":
-            return np.hstack([expit(-outputs), expit(outputs)])
-        if self.link == "softmax":
-            return softmax(outputs, axis=1)
-        if self.link == "sigmoid":
-            return expit(outputs)
-        if self.link == "sorted":
-            return np.sort(outputs, axis=1)
-        if self.link == "log":
-            assert self.largest is not None
-            outputs = np.exp(np.minimum(outputs, self.largest))
-        return outputs[:, 0] if self.flat else outputs
+
+def predictions(outputs: np.ndarray, link: str, largest: np.ndarray | None = None) -> np.ndarray:
+    """Return predictions (rows, n_outputs), or probabilities (rows, n_classes or n_labels), for outputs.
+
+    ``link`` is one of LINKS; a log link needs the ``largest`` outputs, (n_outputs,)."""
+    if link == "logistic":
+        probabilities = np.empty((len(outputs), 2), dtype=outputs.dtype)
+        expit(-outputs[:, 0], out=probabilities[:, 0])
+        expit(outputs[:, 0], out=probabilities[:, 1])
+        return probabilities
+    if link == "softmax":
+        powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+    if link == "sigmoid":
+        return expit(outputs)
+    if link == "sorted":
+        return np.sort(outputs, axis=1)
+    if link == "log":
+        assert largest is not None
+        return np.exp(np.minimum(outputs, largest.astype(outputs.dtype)))
+    return outputs

@@ -7,7 +7,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
@@ -18,6 +17,7 @@ from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL
+from .._model.compiled import predictions
 from .._model.losses import LOGISTIC
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import LOG_LOSS, LOSS_PARAMETERS, documentation
@@ -258,19 +258,10 @@ class Classification(ClassifierMixin, PolynomialModel):
         return self._predictions(self._outputs(X))
 
     def _predictions(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the probabilities for outputs (rows, n_outputs), of which some may overflow."""
-        if not all_finite(outputs):
-            most = np.finfo(outputs.dtype).max / 4
-            outputs = np.nan_to_num(outputs, nan=0.0, posinf=most, neginf=-most)
-        if self._target_link == "sigmoid":
-            return expit(outputs)
-        if outputs.shape[1] > 1:
-            powers = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-            return powers / powers.sum(axis=1, keepdims=True)
-        probabilities = np.empty((len(outputs), 2), dtype=outputs.dtype)
-        expit(-outputs[:, 0], out=probabilities[:, 0])
-        expit(outputs[:, 0], out=probabilities[:, 1])
-        return probabilities
+        """Return the probabilities for outputs (rows, n_outputs)."""
+        of_classes = "softmax" if outputs.shape[1] > 1 else "logistic"
+        link = "sigmoid" if self._target_link == "sigmoid" else of_classes
+        return predictions(_without_overflow(outputs), link)
 
     @lazy_on_dask
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -288,7 +279,7 @@ class Classification(ClassifierMixin, PolynomialModel):
         """Return the labels for outputs (rows, n_outputs)."""
         if self._target_link == "sigmoid":
             return (outputs > 0).astype(np.int64)
-        two = outputs.shape[1] == 1
+        two, outputs = outputs.shape[1] == 1, _without_overflow(outputs)
         return self.classes_[(outputs[:, 0] > 0).astype(np.intp) if two else outputs.argmax(axis=1)]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -309,6 +300,14 @@ class Classification(ClassifierMixin, PolynomialModel):
 
 def _target_link(problem: Problem) -> str:
     return "sigmoid" if problem.recipe.classes is None else "identity"
+
+
+def _without_overflow(outputs: np.ndarray) -> np.ndarray:
+    """Return the outputs, with large numbers in place of infinite ones, and 0 in place of NaN."""
+    if all_finite(outputs):
+        return outputs
+    most = np.finfo(outputs.dtype).max / 4
+    return np.nan_to_num(outputs, nan=0.0, posinf=most, neginf=-most)
 
 
 def encode_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,7 @@ from .._fit.pose import Target
 from .._fit.problem import Problem
 from .._fit.settings import DEFAULT_TOL, NO_DEADLINE, Deadline
 from .._fit.target_units import largest_outputs
+from .._model.compiled import predictions
 from .._model.losses import SQUARED, USUAL_POWER, USUAL_QUANTILE, Loss
 from .._model.spline_column import USUAL_SHAPE
 from .docstrings import documentation
@@ -112,10 +113,8 @@ class Regression(RegressorMixin, PolynomialModel):
 
     def _predictions(self, outputs: np.ndarray) -> np.ndarray:
         """Return the predictions for outputs (rows, n_outputs)."""
-        if self._target_link == "log":
-            outputs = np.exp(self._bounded(outputs))
-        if hasattr(self, "quantiles_"):
-            outputs = np.sort(outputs, axis=1)
+        link = "sorted" if hasattr(self, "quantiles_") else self._target_link
+        outputs = predictions(outputs, link, self._largest_outputs)
         return outputs[:, 0] if self._squeezed else outputs
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, softmax
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._data.files.source import Chunk, Source
 from .._data.row_sample import RowSample
+from .._model.compiled import predictions
 from .._model.description import Description, describe
 from ..estimators.regression_losses import unknown_part
 from ..estimators.sklearn_private import check_sample_weight
@@ -169,14 +169,5 @@ def predictions_of(described: Description, outputs: np.ndarray) -> np.ndarray:
             "Some predictions overflow, because rows of X lie far outside of the training data: "
             "leave these rows out."
         )
-    if described.kind == "regressor":
-        if described.link == "sorted":
-            outputs = np.sort(outputs, axis=1)
-        if described.largest_outputs is not None:
-            outputs = np.exp(np.minimum(outputs, described.largest_outputs))
-        return outputs if described.layout.n_outputs > 1 else outputs[:, 0]
-    if described.link == "sigmoid":
-        return expit(outputs)
-    if described.link == "logistic":
-        outputs = np.column_stack([np.zeros(len(outputs)), outputs])
-    return softmax(outputs, axis=1)
+    found = predictions(outputs, described.link, described.largest_outputs)
+    return found[:, 0] if described.kind == "regressor" and described.layout.n_outputs == 1 else found
