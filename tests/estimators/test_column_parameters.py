@@ -312,6 +312,7 @@ def test_arrays_files_blocks_and_searches_have_periods(clock, tmp_path):
         ({"monotonic_cst": {"height": 1}}, "names the column 'height', which X does not have"),
         ({"monotonic_cst": [1]}, "has 1 entries, but X has 4 columns"),
         ({"monotonic_cst": {"dose": 2}}, "must hold -1, 0 or 1, got 2"),
+        ({"monotonic_cst": {"dose": 1, 0: -1}}, "monotonic_cst names column 'dose' twice"),
         ({"monotonic_cst": {"dose": 1}, "solver": "lbfgs"}, "needs solver='adam'"),
         (
             {"monotonic_cst": {"dose": 1}, "interaction_cst": [{"age"}, {"dose", "group"}]},

@@ -361,8 +361,9 @@ def test_effects_do_not_see_other_columns(basis):
     np.testing.assert_allclose(effect(model, (2, "x0"), changed), split["x0", "x2"], rtol=1e-9, atol=1e-10)
     with pytest.raises(ValueError, match="no column 'z'"):
         effect(model, "z", X)
-    with pytest.raises(ValueError, match="number from 0 to 3, got 7"):
-        effect(model, 7, X)
+    for column in (7, 1.9, None):
+        with pytest.raises(ValueError, match=f"number from 0 to 3, got {column}"):
+            effect(model, column, X)
 
 
 def test_rows_of_unit_norm_have_no_effects():

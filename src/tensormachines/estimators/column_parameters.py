@@ -260,4 +260,6 @@ def _numbers(columns: Iterable[Any], n_columns: int, names: Names, parameter: st
                 f"{parameter} must give columns by name or by number from 0 to {n_columns - 1}, got "
                 f"{column!r}."
             )
+        if isinstance(columns, dict) and numbers[-1] in numbers[:-1]:
+            raise ValueError(f"{parameter} names {column_label(names, numbers[-1])} twice.")
     return numbers

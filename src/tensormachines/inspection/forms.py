@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def position(names: tuple[str, ...], name: Any, kind: str) -> int:
             some = ", ".join(map(repr, names[:10])) + (", ..." if len(names) > 10 else "")
             raise ValueError(f"There is no {kind} {name!r}: the {kind}s are {some}.")
         return names.index(name)
-    if not 0 <= int(name) < len(names):
+    if not (isinstance(name, Integral) and 0 <= int(name) < len(names)):
         raise ValueError(f"A {kind} must be a name or a number from 0 to {len(names) - 1}, got {name!r}.")
     return int(name)
 
