@@ -59,16 +59,19 @@ class SharesOnDask:
     def total(self, function: OfShare) -> tuple[Any, ...]:
         if self.client is None:
             return of_share(function, 0, self.shares[0])
+        from distributed.comm import CommClosedError
+
         for _ in range(TRIES - 1):
-            # What is sent to the workers, and not computed there, is lost with the last of them that had it.
-            with suppress(CancelledError), scheduler_needed():
+            # What is sent to a worker, and not computed there, is lost with it.
+            with suppress(CancelledError, CommClosedError), scheduler_needed():
                 return self._total_on_cluster(function)
         with scheduler_needed():
             return self._total_on_cluster(function)
 
     def _total_on_cluster(self, function: OfShare) -> tuple[Any, ...]:
         """Return the sum over all shares, added up on the workers."""
-        sent = self.client.scatter(function, broadcast=True, hash=False)
+        # To one worker, from which others fetch it: a broadcast never ends if a worker dies meanwhile.
+        sent = self.client.scatter(function, hash=False)
         tasks = [
             self._submit(place, of_share, sent, self.workers[place][1], share)
             for place, share in enumerate(self.shares)
