@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from searches import FEW
 from tensormachines import (
     TensorMachineClassifierCV,
     TensorMachineRegressorCV,
+    blocks,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -53,8 +54,35 @@ def test_splits_that_cannot_be_used_are_left_out(rng):
 def test_the_only_row_of_a_class_is_not_held_out(rng):
     y = np.arange(10_000) == 7
     for seed in range(5):
-        splits = TensorMachineClassifierCV()._splits(np.zeros((10_000, 1)), y, None, seed)
+        splits = TensorMachineClassifierCV()._splits(np.zeros((10_000, 1)), y, None, None, seed)
         assert all(y[training].any() for training, _ in splits)
+
+
+@pytest.mark.parametrize("search", [TensorMachineRegressorCV, TensorMachineClassifierCV])
+@pytest.mark.parametrize(("cv", "n_splits"), [(None, 5), (GroupKFold(3), 3)])
+def test_rows_of_a_group_stay_together(rng, search, cv, n_splits):
+    X, shop = rng.normal(size=(300, 2)), rng.choice(["a", "b", "c", "d", "e", "f"], 300)
+    y, noted = rng.integers(0, 2, 300), []
+
+    def score(model, X_test, y_test):
+        noted.append(set(shop[np.isin(X[:, 0], X_test[:, 0])]))
+        return model.score(X_test, y_test)
+
+    model = search(**FEW, cv=cv, scoring=score).fit(X, y, groups=shop)
+    assert model.n_splits_ == n_splits
+    held_out = {frozenset(each) for each in noted}
+    assert sum(map(len, held_out)) == 6  # each shop in one split
+    assert len(held_out) == n_splits
+
+
+def test_groups_that_cannot_be_used(rng):
+    X = rng.normal(size=(30, 2))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        TensorMachineRegressorCV(**FEW).fit(X, X[:, 0], groups=[1, 2])
+    with pytest.raises(ValueError, match="greater than the number of groups: 1"):
+        TensorMachineRegressorCV(**FEW).fit(X, X[:, 0], groups=np.ones(30))
+    with pytest.raises(ValueError, match="groups needs X and y in memory"):
+        TensorMachineRegressorCV(**FEW).fit(blocks.iterable([(X, X[:, 0])]), groups=np.arange(30))
 
 
 def test_masks_are_splits_too(regression):

@@ -15,8 +15,9 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .._data.dataframes import as_frame, is_frame, without_lists
 from .._data.frame import Frame
@@ -37,7 +38,10 @@ from .search_plan import Plan, plan_of
 from .search_progress import SearchProgress
 from .search_rows import rows_of_search
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
+from .sum_over_rows import is_in_memory
 from .validation import TakesFrames
+
+FOLDS = 5
 
 
 def of_best_estimator(name: str) -> Any:
@@ -170,7 +174,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         return hasattr(self, "best_estimator_")
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose among the candidates, and fit the best one to all rows.
 
         Parameters
@@ -182,14 +186,16 @@ class Search(CallbackSupportMixin, TakesFrames):
             source provides its own targets and weights.
         sample_weight : array-like of shape (n_samples,), optional
             A weight of 2 means the same as giving the row twice, also in the scores.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row, for ``cv``. X must be in memory.
         """
         with fit_scope(self):
-            self._fit_and_warn(X, y, sample_weight)
+            self._fit_and_warn(X, y, sample_weight, groups)
         return self
 
-    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit_and_warn(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         callbacks = FitCallbacks(self, X, y, sample_weight, n_iterations=1)
-        learnt, messages = self._choose(X, y, sample_weight)
+        learnt, messages = self._choose(X, y, sample_weight, groups)
         for name in ("best_estimator_", "members_", "refit_time_"):
             self.__dict__.pop(name, None)
         for name, value in learnt.items():
@@ -246,15 +252,17 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     # ---- the choice
 
-    def _choose(self, X: Any, y: Any, sample_weight: Any) -> tuple[dict[str, Any], list[str]]:
+    def _choose(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> tuple[dict[str, Any], list[str]]:
         """Return all that a search learns, and warnings of the last fit."""
+        if groups is not None and not is_in_memory(X):
+            raise ValueError("groups needs X and y in memory: fit to a sample of the rows.")
         budget = Budget(self.time_budget, [], self.n_members if self.refit else 0, self._clock)
         report = SearchProgress(self.verbose, type(self).__name__, lambda: budget.clock() - budget.began)
         given = isinstance(self.random_state, Integral)
         seed = int(self.random_state) if given else check_random_state(self.random_state).randint(1 << 31)
         rows = rows_of_search(self, (X, y, sample_weight), seed, report)
         budget.growth = rows.growth
-        tried, plan = self._plan(rows.tried, seed)
+        tried, plan = self._plan(rows.tried, groups, seed)
         candidates, trials, folds = self._try(plan, budget, report)
         number = best(trials)
         if trials[number].score == -math.inf:
@@ -285,7 +293,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         report.end()
         return learnt, messages
 
-    def _plan(self, rows: Rows, seed: int) -> tuple[Rows, Plan]:
+    def _plan(self, rows: Rows, groups: Any, seed: int) -> tuple[Rows, Plan]:
         """Return the checked rows to try candidates on, and the plan of the search."""
         X, y, weight = rows
         given = without_lists(X) if callable(self.scoring) else None  # which the scorer of a user sees
@@ -296,7 +304,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         X = X if encoded or is_frame(X) or hasattr(X, "columns") else checked
         kinds = None if self._columns is None else self._columns.kinds
         given = given if isinstance(X, Frame) else None
-        splits = self._splits(checked, y, weight, seed)
+        splits = self._splits(checked, y, weight, groups, seed)
         folds = [Fold(X, y, weight, split, seed, kinds, given) for split in splits]
         n_classes = len(np.unique(y)) if is_classifier(self) and y.ndim == 1 else 0
         return (X, y, weight), plan_of(self, folds, X, n_classes)
@@ -370,10 +378,18 @@ class Search(CallbackSupportMixin, TakesFrames):
         return self._score if self.scoring is None else with_scorer(self.scoring, estimator)
 
     def _splits(
-        self, X: Any, y: np.ndarray, weight: np.ndarray | None, seed: int
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None, groups: Any, seed: int
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the rows to train on and to score on for each usable split."""
-        return usable(self._splitter(y, seed).split(X, y), y, weight, is_classifier(self))
+        if groups is not None:
+            groups = column_or_1d(groups)
+            check_consistent_length(y, groups)
+        if groups is None or self.cv is not None:
+            splitter = self._splitter(y, seed)
+        else:
+            n_folds = max(2, min(FOLDS, len(np.unique(groups))))
+            splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
+        return usable(splitter.split(X, y, groups), y, weight, is_classifier(self))
 
     # ---- what regression and classification do differently
 

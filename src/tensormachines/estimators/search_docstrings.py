@@ -41,8 +41,9 @@ max_iters : sequence of int, optional
     "adam", the default of the solver otherwise.
 cv : int, splitter or iterable of splits, optional
     None: 5 shuffled folds, stratified in classification; with 10,000 rows or more, a single held-out fifth of
-    the rows. With ``halving`` only the first five splits are used, or the first three with 10,000 rows or
-    more. Splits with a single class to train on, or without rows of positive weight, are left out.
+    the rows. If `fit` gets ``groups``, None means 5 folds of whole groups. With ``halving`` only the first
+    five splits are used, or the first three with 10,000 rows or more. Splits with a single class to train on,
+    or without rows of positive weight, are left out.
 scoring : str or callable, optional
     As in scikit-learn. None: minus the mean of the measure that belongs to the ``loss``: squared error,
     deviance, pinball loss, absolute error, Huber loss or log-loss. Scores are weighted with ``sample_weight``

@@ -30,13 +30,12 @@ from .regression_losses import (
     mean_loss,
     unknown_part,
 )
-from .search import Search, of_best_estimator
+from .search import FOLDS, Search, of_best_estimator
 from .search_docstrings import search_documentation
 from .sklearn_private import fit_context
 
 ENOUGH_TO_HOLD_OUT = 10_000  # rows: with fewer, the best of a hundred candidates on one fifth wins by chance
 HELD_OUT = 0.2
-FOLDS = 5
 
 
 class TensorMachineRegressorCV(RegressorMixin, Search):
@@ -138,7 +137,13 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        exposure: Any = None,
+        offset: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Choose among the candidates, and fit the best one to all rows.
 
@@ -152,13 +157,15 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
             A weight of 2 means the same as giving the row twice, also in the scores.
         exposure, offset : array-like of shape (n_samples,), optional
             See `TensorMachineRegressor.fit`.
+        groups : array-like of shape (n_samples,), optional
+            Group of each row, for ``cv``. X must be in memory.
         """
         with fit_scope(self):
             given = y
             if self.intervals:
                 refuse_known_part(exposure, offset)
             y, sample_weight = unknown_part(self._loss(), X, y, sample_weight, exposure, offset)
-            self._fit_and_warn(X, y, sample_weight)
+            self._fit_and_warn(X, y, sample_weight, groups)
             self._name_target(X, given)
         return self
 
