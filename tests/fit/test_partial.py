@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import mean_tweedie_deviance
 
 from targets import teacher
-from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, load
 from tensormachines._fit.partial import SLOTS
 from tensormachines._fit.settings import Settings
 
@@ -242,3 +242,31 @@ def test_goes_on_after_pickling_as_before(rng):
     for each in (model, again):
         each.partial_fit(X[200:], y[200:])
     np.testing.assert_array_equal(again.linear_, model.linear_)
+
+
+@pytest.mark.parametrize("rows", [1, 20, 200])
+@pytest.mark.parametrize("task", ["numbers", "classes", "quantiles"])
+def test_a_few_rows_do_not_spoil_a_fit(rng, tmp_path, task, rows):
+    """Seen: after one row, a model with an R2 of 0.99 had 0."""
+    X = rng.uniform(size=(2600, 4))
+    y = np.sin(4 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(2600)
+    y = y > np.median(y) if task == "classes" else y
+    settings = {"loss": "quantile", "quantile": [0.2, 0.8]} if task == "quantiles" else {}
+    estimator = TensorMachineClassifier if task == "classes" else TensorMachineRegressor
+    model = estimator(random_state=0, **settings).fit(X[:1000], y[:1000])
+    before = model.score(X[1600:], y[1600:])
+    model.save(tmp_path / "model.tm")
+    for learner in (model, load(tmp_path / "model.tm")):
+        for start in range(1000, 1600, max(rows, 60)):
+            learner.partial_fit(X[start : start + rows], y[start : start + rows])
+        assert learner.score(X[1600:], y[1600:]) > before - 0.02
+
+
+def test_every_row_counts_alike_after_a_fit(rng):
+    """A line through new rows: the model goes as far towards it as their share of all rows."""
+    X = rng.uniform(-1, 1, size=(900, 1))
+    settings = {"degree": 1, "basis": "standard", "alpha": 0, "solver": "lbfgs", "random_state": 0}
+    model = TensorMachineRegressor(**settings).fit(X[:600], 2 * X[:600, 0])
+    model.partial_fit(X[600:], 5 * X[600:, 0])
+    slope = np.diff(model.predict([[0.0], [1.0]]))
+    assert slope == pytest.approx(2 + 3 * 300 / 900, rel=0.05)

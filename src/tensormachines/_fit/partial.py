@@ -32,8 +32,12 @@ class Stream:
     overflowed: with a log link, the gradient may be 1e70 times as large there, and a quadratic model that
     learned from it would allow no more steps.
 
-    ``problem`` is posed on the first block: its basis and target units serve all later blocks. If there is a
-    model ``before``, the stream continues with that model and its basis.
+    ``problem`` is posed on the first block: its basis and target units serve all later blocks.
+
+    If there is a model ``before``, the stream continues with that model and its basis. The ``n_before`` rows
+    that it has learned from are gone, and a few new rows must not outweigh them: the params go to those that
+    are best for the new block alone, but only a share of the way, the share of the new rows in all rows so
+    far. If the number of rows is not known, it is 0, and only new blocks count.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class Stream:
         settings: Settings,
         basis: str | None,
         random_state: np.random.RandomState,
+        n_before: int = 0,
     ):
         if before is None:
             start = problem.random_start(settings.init_scale, random_state)
@@ -57,6 +62,8 @@ class Stream:
         self.usual_weight = float(problem.blocks.weights.sum())
         self.problem = problem.without_rows()
         self.optimiser = SumOfFunctions(start, SLOTS, random_state.randint(1 << 31), n_active=SLOTS)
+        self.params = start
+        self.n_before = 0 if before is None else n_before
         self.n_blocks = 0
         self.first_evaluations = FIRST_EVALUATIONS if before is None else EVALUATIONS
         self.rows: deque[int] = deque(maxlen=SLOTS)  # row counts of the blocks that count
@@ -72,14 +79,15 @@ class Stream:
             )
 
     @property
-    def params(self) -> np.ndarray:
-        return self.optimiser.point
+    def n_rows(self) -> int:
+        """Return the number of rows that the model represents."""
+        return self.n_before or sum(self.rows)
 
     def learn(self, chunk: Chunk, settings: Settings) -> float:
         """Learn from the rows of a chunk; return the objective on them before learning."""
         require_targets(self.problem.loss, chunk.y)
-        n_rows = _present(chunk) + sum(list(self.rows)[-(SLOTS - 1) :])
-        alpha, threads = settings.penalty(self.problem, n_rows), settings.threads(len(chunk.y))
+        n_new, n_old = _present(chunk), self.n_before or sum(list(self.rows)[-(SLOTS - 1) :])
+        alpha, threads = settings.penalty(self.problem, n_new + n_old), settings.threads(len(chunk.y))
         block = self.problem.recipe(replace(chunk, X=chunk.X.astype(self.problem.dtype, copy=False)))[0]
         objective = Objective(BlocksInMemory([block]), self.problem.layout, self.problem.loss, alpha, threads)
         share = block.total_weight / self.usual_weight
@@ -95,6 +103,8 @@ class Stream:
         before = self.optimiser.state()
         try:
             self.optimiser.forget(slot)
+            if self.n_before:
+                self.optimiser.restart(self.params)
             for _ in range(EVALUATIONS if self.n_blocks else self.first_evaluations):
                 self._run(self.optimiser.advance(slot), evaluate)
             self._run(self.optimiser.settle(slot), evaluate)
@@ -102,7 +112,12 @@ class Stream:
             self.optimiser.restore(before)
             raise
         self.n_blocks += 1
-        self.rows.append(_present(chunk))
+        if self.n_before:
+            self.n_before += n_new
+            self.params = self.params + n_new / self.n_before * (self.optimiser.point - self.params)
+        else:
+            self.rows.append(n_new)
+            self.params = self.optimiser.point
         return values[0]
 
     def _run(self, steps: Evaluation, evaluate: Callable[[np.ndarray], tuple[float, np.ndarray]]) -> None:

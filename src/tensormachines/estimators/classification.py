@@ -175,8 +175,9 @@ class Classification(ClassifierMixin, PolynomialModel):
 
         The first block determines the basis, so it should resemble later blocks; a few thousand rows per
         block work well. The objective is the mean over the last 30 blocks; each past block is represented by
-        a quadratic model of its loss. After `fit`, learning continues from the fitted model. The solver
-        settings (solver, max_iter, tol, n_restarts) are ignored.
+        a quadratic model of its loss. After `fit`, or in a loaded model, every row counts alike: a block of a
+        tenth of all rows so far moves the parameters a tenth of the way to those that are best for this
+        block. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------

@@ -271,6 +271,7 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
             "solver_": settings.solver,
             "n_iter_": best.n_iter,
             "objective_": best.value,
+            "_n_rows": problem.n_rows,
             **loss_curves(best.curves),
             **kept_for_next_fit(problem, float(self.roughness)),
         }
@@ -388,11 +389,11 @@ class PolynomialModel(CallbackSupportMixin, FittedModel):
         else:
             random_state = check_random_state(self.random_state)
             problem = self._pose(training, target, ValidationRows(), random_state, chosen=None)
-            self._stream = Stream(
-                problem, getattr(self, "_machine", None), settings, self.basis, random_state
-            )
+            before, n_before = getattr(self, "_machine", None), getattr(self, "_n_rows", 0)
+            self._stream = Stream(problem, before, settings, self.basis, random_state, n_before)
         value = self._stream.learn(training.chunk, settings)
         learnt = self._fitted_attributes(self._stream.problem, self._stream.params)
+        learnt["_n_rows"] = self._stream.n_rows
         for name in TRAINING_FACTS:  # they describe rows that are gone
             self.__dict__.pop(name, None)
         for name, attribute in {**learnt, "n_iter_": self._stream.n_blocks, "objective_": value}.items():

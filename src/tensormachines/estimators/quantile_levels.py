@@ -119,7 +119,8 @@ def _continue(estimator: Any, models: Sequence[Any]) -> None:
     machine = estimator._machine
     for k, model in enumerate(models):
         own = one_of_several((machine.layout, machine.params), k)
-        learnt = {name: vars(estimator)[name] for name in ("n_iter_", "alpha_") if name in vars(estimator)}
+        names = ("n_iter_", "alpha_", "_n_rows")
+        learnt = {name: vars(estimator)[name] for name in names if name in vars(estimator)}
         learnt |= {"_machine": Machine(machine.basis, *own), "_squeezed": True}
         vars(model).update(_columns_of(estimator) | learnt)
 
@@ -150,6 +151,7 @@ def side_by_side_attributes(models: Sequence[Any]) -> dict[str, Any]:
         **dict.fromkeys(("_mean_outputs", "_mean_parts"), np.concatenate),
         **dict.fromkeys(("_importances", "alpha_", "objective_"), _mean),
         **dict.fromkeys(("loss_curve_", "validation_loss_curve_"), _mean_curve),
+        "_n_rows": max,
     }
     if "solver_" in vars(first):
         learnt["solver_"] = first.solver_

@@ -82,8 +82,9 @@ class Regression(RegressorMixin, PolynomialModel):
 
         The first block determines the basis and the units of the target, so it should resemble later blocks;
         a few thousand rows per block work well. The objective is the mean over the last 30 blocks; each past
-        block is represented by a quadratic model of its loss. After `fit`, learning continues from the fitted
-        model. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
+        block is represented by a quadratic model of its loss. After `fit`, or in a loaded model, every row
+        counts alike: a block of a tenth of all rows so far moves the parameters a tenth of the way to those
+        that are best for this block. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------
@@ -309,8 +310,9 @@ class TensorMachineRegressor(Regression):
 
         The first block determines the basis and the units of the target, so it should resemble later blocks;
         a few thousand rows per block work well. The objective is the mean over the last 30 blocks; each past
-        block is represented by a quadratic model of its loss. After `fit`, learning continues from the fitted
-        model. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
+        block is represented by a quadratic model of its loss. After `fit`, or in a loaded model, every row
+        counts alike: a block of a tenth of all rows so far moves the parameters a tenth of the way to those
+        that are best for this block. The solver settings (solver, max_iter, tol, n_restarts) are ignored.
 
         Parameters
         ----------

@@ -52,6 +52,7 @@ LEARNT: dict[str, Any] = {  # saved attributes and their types
     "_mean_parts": np.ndarray,
     "_importances": np.ndarray,
     "_relevance": np.ndarray,
+    "_n_rows": INTEGER,
     "_output_names": list,
     "quantiles_": np.ndarray,
     "solver_": str,
