@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, mean_absolute_error, roc_auc_score
 from sklearn.model_selection import GridSearchCV, KFold, LeaveOneGroupOut, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,6 +19,7 @@ from tensormachines import (
     TensorMachineClassifierCV,
     TensorMachineRegressor,
     TensorMachineRegressorCV,
+    blocks,
 )
 from tensormachines._fit.settings import Deadline
 from tensormachines.estimators import halving as search_module
@@ -410,3 +411,21 @@ def test_both_searches_and_both_machines_have_the_parameters_of_their_base():
             found = signature(kind.__init__).parameters
             for name, parameter in expected.items():
                 assert found[name].default == parameter.default, (kind, name)
+
+
+@pytest.mark.parametrize("weight", [None, "uneven"])
+def test_scores_are_by_the_scoring_of_the_search(rng, weight):
+    """As those of GridSearchCV, so that they can be compared with best_score_."""
+    X = rng.normal(size=(200, 2))
+    y, weight = X[:, 0] + rng.normal(size=200), None if weight is None else rng.random(200)
+    search = TensorMachineRegressorCV(**FEW, scoring="neg_mean_absolute_error").fit(X, y)
+    expected = -mean_absolute_error(y, search.predict(X), sample_weight=weight)
+    assert search.score(X, y, weight) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="scoring='neg_mean_absolute_error' needs X and y in memory"):
+        search.score(blocks.iterable([(X, y)]))
+    with pytest.raises(ValueError, match="cannot be combined with exposure or offset"):
+        search.score(X, y, offset=y)
+    search = TensorMachineClassifierCV(**FEW, scoring="roc_auc").fit(X, y > 0)
+    expected = roc_auc_score(y > 0, search.predict_proba(X)[:, 1], sample_weight=weight)
+    assert search.score(X, y > 0, weight) == pytest.approx(expected)
+    assert search.set_params(scoring=None).score(X, y > 0) == np.mean(search.predict(X) == (y > 0))

@@ -189,13 +189,17 @@ Score = Callable[[PolynomialModel, Fold], float]
 
 
 def with_scorer(scoring: Any, estimator: PolynomialModel) -> Score:
-    """Return a function that scores a fitted model on a fold, with weights if the scorer accepts them."""
-    scorer = check_scoring(estimator, scoring)
-    weighted = "sample_weight" in signature(scorer).parameters
+    """Return a function that scores a fitted model on a fold."""
 
     def score(fitted: PolynomialModel, fold: Fold) -> float:
         _, y, weight = fold.scoring
-        options = {"sample_weight": weight} if weighted and weight is not None else {}
-        return float(scorer(fitted, fold.given, y, **options))
+        return scored(scorer, fitted, fold.given, y, weight)
 
+    scorer = check_scoring(estimator, scoring)
     return score
+
+
+def scored(scorer: Any, fitted: PolynomialModel, X: Any, y: Any, weight: Any) -> float:
+    """Return the score of a fitted model, with weights if the scorer accepts them."""
+    weighted = weight is not None and "sample_weight" in signature(scorer).parameters
+    return float(scorer(fitted, X, y, **({"sample_weight": weight} if weighted else {})))

@@ -68,9 +68,9 @@ def check_interval_data(X: Any, y: Any, sample_weight: Any) -> None:
         )
 
 
-def refuse_known_part(exposure: Any, offset: Any) -> None:
+def refuse_known_part(exposure: Any, offset: Any, beside: str = "intervals=True") -> None:
     if exposure is not None or offset is not None:
-        raise ValueError("intervals=True cannot be combined with exposure or offset: leave one of them out.")
+        raise ValueError(f"{beside} cannot be combined with exposure or offset: leave one of them out.")
 
 
 def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:

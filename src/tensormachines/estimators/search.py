@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer_names
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -30,7 +30,7 @@ from .cv_results import cv_results
 from .default_trial import COST, default_settings, has_usual_grid, try_default
 from .ensemble import Outputs, best_scale, joined, members_of, refit
 from .fit_scope import FitCallbacks, fit_scope
-from .fold import Fold, Rows, Score, usable, with_scorer
+from .fold import Fold, Rows, Score, scored, usable, with_scorer
 from .halving import Budget, Trial, best, search
 from .judge import Judge
 from .polynomial_model import PolynomialModel
@@ -236,6 +236,15 @@ class Search(CallbackSupportMixin, TakesFrames):
     def predict(self, X: Any) -> np.ndarray:
         """Predict with the best estimator."""
         return self._fitted().predict(X)
+
+    def _score_by_scoring(self, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return the score of the best estimator by ``scoring``."""
+        if not is_in_memory(X):
+            raise ValueError(
+                f"scoring={self.scoring!r} needs X and y in memory. best_estimator_.score does not."
+            )
+        best = self._fitted()
+        return scored(check_scoring(best, self.scoring), best, X, y, sample_weight)
 
     def compiled(self) -> Compiled:
         """Return the best estimator as a plain function, see `TensorMachineRegressor.compiled`."""

@@ -176,8 +176,12 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
     def score(
         self, X: Any, y: Any = None, sample_weight: Any = None, exposure: Any = None, offset: Any = None
     ) -> float:
-        """Return the score of the best estimator, see `TensorMachineRegressor.score`."""
-        return self._fitted().score(X, y, sample_weight, exposure, offset)
+        """Return the score of the best estimator by ``scoring``; if that is None, see
+        `TensorMachineRegressor.score`."""
+        if self.scoring is None:
+            return self._fitted().score(X, y, sample_weight, exposure, offset)
+        refuse_known_part(exposure, offset, f"scoring={self.scoring!r}")
+        return self._score_by_scoring(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -331,8 +335,10 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         return self._fitted().predict_log_proba(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the score of the best estimator, see `TensorMachineClassifier.score`."""
-        return self._fitted().score(X, y, sample_weight)
+        """Return the score of the best estimator by ``scoring``; if that is None, the accuracy."""
+        if self.scoring is None:
+            return self._fitted().score(X, y, sample_weight)
+        return self._score_by_scoring(X, y, sample_weight)
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         given = X
