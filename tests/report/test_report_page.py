@@ -485,3 +485,43 @@ def test_many_columns(open_page):
     assert "20 others keep their values" in page.locator("#try > p").first.inner_text()
     found = page.evaluate("rows => rows.map(row => tensormachine.outputs(row)[0])", X[:20].tolist())
     np.testing.assert_allclose(found, model.predict(X[:20]), rtol=1e-9)
+
+
+def test_dates_are_dates(open_page, rng):
+    """The day has a field for dates and a marked axis, and the other numbers of a date follow it."""
+    when = pd.Timestamp("2022-01-01") + pd.to_timedelta(rng.integers(0, 24 * 900, 600), unit="h")
+    rows = pd.DataFrame({"area": rng.gamma(8, 9, 600), "when": when})
+    y = (
+        rows["area"]
+        + 20 * (rows["when"].dt.day_of_week > 4)
+        + 0.1 * (rows["when"] - rows["when"].min()).dt.days
+    )
+    model = TensorMachineRegressor(random_state=0).fit(rows, y)
+    page = open_page(html_report(model, rows, y))
+    assert "from 2 columns" in page.inner_text("body")
+    day = page.locator("#inputs input[type=date]")
+    typical = pd.Timestamp(day.input_value())
+    assert page.evaluate("state.row[3]") == typical.isoweekday()
+    day.fill("2023-06-03")
+    _, days, year, weekday, hour = page.evaluate("state.row")
+    assert (days // 1, weekday) == (19511, 6)
+    assert year == pytest.approx(6 + 2 / 31)
+    date = pd.Timestamp("2023-06-03") + pd.Timedelta(hours=hour)
+    expected = model.predict(pd.DataFrame({"area": [page.evaluate("state.row[0]")], "when": [date]}))
+    np.testing.assert_allclose(page.evaluate("model.outputs(state.row)"), expected)
+    page.locator("#importance button", has_text="when: days").first.click()
+    assert any(text.startswith("2023-") for text in page.locator("#effect text").all_text_contents())
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("{plian: 1}", 'there is no column "plian"'),
+        ("{plain: 'much'}", '"plain" holds numbers'),
+        ("", "expected {name: value}"),
+    ],
+)
+def test_mistakes_in_the_console_are_errors(open_page, values, message):
+    page = open_page(report_of("single")[1])
+    with pytest.raises(Exception, match=message):
+        page.evaluate(f"tensormachine.predict({values})")

@@ -40,6 +40,11 @@ def days(dates: np.ndarray) -> np.ndarray:
     return (dates - np.datetime64(0, "us")) / DAY
 
 
+def from_days(numbers: np.ndarray) -> np.ndarray:
+    """Return the dates of days since the beginning of 1970."""
+    return np.datetime64(0, "us") + np.round(numbers * (DAY / np.timedelta64(1, "us"))).astype("m8[us]")
+
+
 def _time_of_year(dates: np.ndarray) -> np.ndarray:
     """Return the month, plus 1/31 for each day after its first: 1 for 1 January, 12.97 for 31 December.
 

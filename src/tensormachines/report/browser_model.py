@@ -6,12 +6,15 @@ Like every export, the model evaluates linear forms of a row and then sums of th
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from .._data.dates import CYCLES, from_days
+from .._data.encoding import Columns
 from .._model.description import Description
 from .._model.linear_forms import LinearForms
 from .._model.spline_basis import SplineBasis
@@ -87,10 +90,14 @@ def _base64(array: np.ndarray) -> str:
 
 
 def browser_inputs(
-    described: Description, rows: Any, numbers: Sequence[int], booleans: Collection[int] = ()
+    described: Description,
+    rows: Any,
+    numbers: Sequence[int],
+    booleans: Collection[int] = (),
+    dates: Mapping[int, Mapping[str, int]] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
     """Return what the controls of the columns with these indices need to know; ``booleans`` are the indices
-    of boolean columns.
+    of boolean columns, and ``dates`` come from `dates_of`.
     """
     columns, basis, inputs = described.columns, described.machine.basis, []
     thresholds = described.machine.thresholds or [np.empty(0)] * len(columns)
@@ -105,11 +112,23 @@ def browser_inputs(
             found = number_input(known) | {"boolean": boolean, "jumps": thresholds[j].tolist()}
             if boolean:  # one of the two may not be in these rows
                 found["counts"] = np.bincount(known.astype(np.intp), minlength=2).tolist()
+            if j in dates:
+                found["date"] = dict(dates[j])
         else:
             counts = np.bincount(known.astype(np.intp), minlength=columns[j].n_codes)
             found = {"kind": "category", "counts": counts.tolist()}
         inputs.append({"column": j, **missing, **found})
     return inputs
+
+
+def dates_of(columns: Columns | None) -> dict[int, dict[str, int]]:
+    """Return the indices of the cycles of each date, by the index of its days."""
+    found, first = {}, 0
+    for column in () if columns is None else columns.columns:
+        if column.cycles is not None:
+            found[first] = {cycle: first + 1 + k for k, cycle in enumerate(column.cycles)}
+        first += len(column.parts)
+    return found
 
 
 def number_input(known: np.ndarray) -> dict[str, Any]:
@@ -138,8 +157,12 @@ def number_input(known: np.ndarray) -> dict[str, Any]:
     }
 
 
-def typical_row(described: Description, rows: Any) -> list[float | None]:
-    """Return medians and most frequent levels; None if all values of a column are missing."""
+def typical_row(
+    described: Description, rows: Any, dates: Mapping[int, Mapping[str, int]]
+) -> list[float | None]:
+    """Return medians and most frequent levels; None if all values of a column are missing.
+
+    The other numbers of a date are those of its median day."""
     typical: list[float | None] = []
     for j, column in enumerate(described.columns):
         values = _values(rows, j)
@@ -150,6 +173,11 @@ def typical_row(described: Description, rows: Any) -> list[float | None]:
             typical.append(float(np.quantile(known, 0.5, method="lower")))
         else:
             typical.append(float(np.bincount(known.astype(np.intp)).argmax()))
+    for j, cycles in dates.items():
+        if (days := typical[j]) is not None:
+            date = from_days(np.array([days]))
+            for cycle, k in cycles.items():
+                typical[k] = float(CYCLES[cycle].place(date)[0])
     return typical
 
 

@@ -21,7 +21,7 @@ from ..inspection.importances import column_importances, set_importances
 from ..inspection.members import check_members
 from .bands import with_bands
 from .baselines import CONSTANT, baseline_predictions
-from .browser_model import browser_inputs, browser_model, example_rows, typical_row
+from .browser_model import browser_inputs, browser_model, dates_of, example_rows, typical_row
 from .diagnostics import calibration, residuals
 from .measures import (
     ABSENT_OR_PRESENT,
@@ -105,6 +105,7 @@ class Findings:
     basis: str | None
     n_parameters: int
     n_columns: int
+    n_numbers: int  # of the matrix, in which a date has several
     n_categories: int
     target: str | None
     classes: list[str]
@@ -171,7 +172,8 @@ def find(
     importances = column_importances(machine, some)
     shares = [_shares(of_output, some, found) for of_output, found in zip(forms, importances, strict=True)]
     about_mean = _about_mean(model, some)
-    inputs = browser_inputs(described, rows, _most_important(shares, len(columns)), booleans)
+    dates = dates_of(model._columns)
+    inputs = browser_inputs(described, rows, _most_important(shares, len(columns)), booleans, dates)
     if members is not None:
         inputs = with_bands(inputs, about_mean, [_about_mean(member, some) for member in members])
     return Findings(
@@ -181,7 +183,8 @@ def find(
         rank=described.layout.rank,
         basis=described.basis_name,
         n_parameters=model.n_parameters_,
-        n_columns=len(columns),
+        n_columns=model.n_features_in_,
+        n_numbers=len(columns),
         n_categories=sum(column.kind == "category" for column in columns),
         target=target,
         classes=[] if classes is None else list(map(str, classes.tolist())),
@@ -202,7 +205,7 @@ def find(
             "model": browser_model(linear_forms(described), about_mean),
             "average": AVERAGE if hasattr(model, "_mean_parts") else AVERAGE_OF_ROWS,
             "inputs": inputs,
-            "typical": typical_row(described, rows),
+            "typical": typical_row(described, rows, dates),
             "examples": example_rows(rows, examples),
             "example_numbers": (given.numbers[examples] + 1).tolist(),
             "actual": [

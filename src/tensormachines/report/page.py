@@ -177,7 +177,7 @@ def page_of(
         "sigmoid": "log-odds",
         "softmax": "score",
     }.get(link, "prediction")
-    more = findings.n_columns - MOST_INPUTS
+    more = findings.n_numbers - MOST_INPUTS
     other_inputs = (
         f" There are inputs for the {MOST_INPUTS} most important columns; "
         f"{count(more, 'other keeps its value', 'others keep their values')} in the row you start from."

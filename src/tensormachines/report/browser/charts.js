@@ -56,7 +56,8 @@ function ticks({low, high, whole}, count) {
 function marksOf(axis, count) {
   const values = ticks(axis, count),
     step = values.length > 1 ? values[1] - values[0] : 1e-5 * Math.abs(values[0]);
-  return values.map(value => ({value, text: format(value, Math.max(3, digitsTo(value, step)))}));
+  const text = value => (axis.date ? dateOf(value) : format(value, Math.max(3, digitsTo(value, step))));
+  return values.map(value => ({value, text: text(value)}));
 }
 
 /* Draws into `place` now and whenever its width changes; `label` describes the chart to screen readers. */

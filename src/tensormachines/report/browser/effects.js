@@ -74,7 +74,7 @@ function gridOf(column, count) {
   const steps = of.whole && of.high - of.low < count ? of.high - of.low + 1 : count;
   const step = steps > 1 ? (of.high - of.low) / (steps - 1) : 0;
   const values = Array.from({length: steps}, (_, i) => of.low + step * i);
-  return {values, low: of.low - of.half, high: of.high + of.half, whole: of.whole};
+  return {values, low: of.low - of.half, high: of.high + of.half, whole: of.whole, date: of.date};
 }
 
 /* Effects of columns at some points: their contribution, which does not depend on other columns. There is
@@ -173,7 +173,7 @@ function curveNote(of) {
   const notes = ["Grey bars: distribution of the values. The dot is the value selected above."],
     jumps = jumpsOf(of);
   if (of.band) notes.push("Shaded: the band around the effect.");
-  if (jumps.length) notes.push(`Dotted lines: jumps above ${jumps.map(jump => format(jump, 6)).join(", ")}.`);
+  if (jumps.length) notes.push(`Dotted lines: jumps above ${jumps.map(jump => (of.date ? dateOf(jump) : format(jump, 6))).join(", ")}.`);
   if (of.missing && !model.unitRows) {
     const missing = effects([of.column], [[NaN]])[0];
     notes.push(`Missing (${of.n_missing.toLocaleString("en")} rows): ${signed(missing)}.`);

@@ -22,7 +22,7 @@ function numberInput(of) {
   const step = of.whole && of.high - of.low < 1000 ? 1 : (of.high - of.low) / 200 || "any";
   const range = element("input", {type: "range", id: `input-${of.column}`, min: of.low, max: of.high, step});
   const field = element("input", {
-    type: "number",
+    type: of.date ? "date" : "number",
     step: "any",
     "aria-label": `${model.names[of.column]}, exact value`,
     placeholder: "missing",
@@ -30,7 +30,9 @@ function numberInput(of) {
   const missing = of.missing ? element("input", {type: "checkbox"}) : null;
   range.addEventListener("input", () => change(of.column, Number(range.value)));
   field.addEventListener("input", () => {
-    if (Number.isFinite(field.valueAsNumber)) change(of.column, field.valueAsNumber, field);
+    const typed = field.valueAsNumber,
+      ofDay = of.date ? state.row[of.column] % 1 || 0 : 0; // a date field has no time
+    if (Number.isFinite(typed)) change(of.column, of.date ? typed / DAY + ofDay : typed, field);
   });
   field.addEventListener("change", () => show());
   if (missing)
@@ -39,7 +41,7 @@ function numberInput(of) {
     set(value, typing) {
       const known = !Number.isNaN(value);
       if (known) range.value = value;
-      if (typing !== field) field.value = known ? inShort(value) : "";
+      if (typing !== field) field.value = known ? (of.date ? dateOf(value) : inShort(value)) : "";
       range.setAttribute("aria-valuetext", shownAs(of.column, value));
       if (missing) missing.checked = !known;
     },
@@ -70,6 +72,8 @@ function menu(of, names) {
 
 function change(column, value, typing) {
   state.row[column] = value;
+  for (const [cycle, j] of Object.entries(input.get(column).date || {}))
+    state.row[j] = Number.isNaN(value) ? NaN : CYCLES[cycle](value);
   byId("example").value = "own";
   show(typing);
 }

@@ -41,10 +41,16 @@ class Model {
 
   /* Converts {name: value} or [values], with levels by name, to a row of numbers. */
   encode(values) {
+    if (!(values instanceof Object)) throw new TypeError("expected {name: value} or [values]");
+    const unknown = Array.isArray(values) ? [] : Object.keys(values).filter(name => !this.names.includes(name));
+    if (unknown.length) throw new TypeError(`there is no column ${JSON.stringify(unknown[0])}`);
     return this.names.map((name, j) => {
       const value = Array.isArray(values) ? values[j] : values[name];
       if (value === null || value === undefined || Number.isNaN(value)) return NaN;
-      if (!this.codes[j]) return Number(value);
+      if (!this.codes[j]) {
+        if (Number.isNaN(Number(value))) throw new TypeError(`${JSON.stringify(name)} holds numbers`);
+        return Number(value);
+      }
       const code = this.codes[j].get(String(value));
       return code !== undefined ? code : this.rare[j] ? this.levels[j].length : NaN;
     });

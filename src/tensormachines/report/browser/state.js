@@ -19,8 +19,20 @@ const numbers = values => values.map(value => (value === null ? NaN : value));
 const isBoolean = j => Boolean(input.get(j)?.boolean);
 const levelsOf = j =>
   isBoolean(j) ? ["false", "true"] : [...model.levels[j], ...(model.rare[j] ? ["other levels"] : [])];
+const DAY = 864e5; // milliseconds
+const dateOf = days => new Date(days * DAY).toISOString().slice(0, 10);
+/* The numbers that a date becomes beside its days, from these. */
+const CYCLES = {
+  "time of year": days => {
+    const date = new Date(days * DAY);
+    return date.getUTCMonth() + 1 + (date.getUTCDate() - 1) / 31;
+  },
+  weekday: days => 1 + ((((Math.floor(days) + 3) % 7) + 7) % 7),
+  "time of day": days => 24 * (days - Math.floor(days)),
+};
 const shownAs = (j, value) => {
   if (Number.isNaN(value)) return "missing";
+  if (input.get(j)?.date) return dateOf(value);
   return model.levels[j] || isBoolean(j) ? levelsOf(j)[value] : format(value);
 };
 const several = report.outputs.length > 1;
