@@ -21,6 +21,7 @@ CONTENTS: Contents = {
             "docs/guide": "A first model",
             "docs/choosing": "Choosing settings",
             "docs/command-line": "",
+            "docs/troubleshooting": "",
         },
         "Your data": {"docs/tables": "Raw tables", "docs/large-data": "Larger than memory"},
         "Targets": {"docs/losses": "Losses and intervals"},
