@@ -159,7 +159,8 @@ n_iter_no_change : int, default=10
     Number of iterations without improvement after which early stopping ends the fit.
 warm_start : bool, default=False
     Whether to start where the last fit of this estimator ended, and make up to ``max_iter`` further
-    iterations. ``n_iter_`` and the loss curves describe the last fit alone.
+    iterations. This is meant for the same rows: others may have other levels or missing values, and are then
+    refused; `partial_fit` learns from new rows. ``n_iter_`` and the loss curves describe the last fit alone.
 checkpoint : str or path, optional
     File that stores the state of the fit. If the process is killed, the same fit to the same data continues
     from the file, with the same result. The file stays after the fit; repeating the fit then returns the
