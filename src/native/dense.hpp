@@ -137,7 +137,7 @@ void load_strip(const Job<T>& job, std::int64_t row, int count, Vec<T>* strip) {
     if (basis.constant != 0) strip[job.columns] = splat<T>(basis.constant);
     if (basis.unit_rows) {
         Vec<T> norm{};
-        for (std::int64_t j = 0; j < job.width; ++j) norm += strip[j] * strip[j];
+        for (std::int64_t j = 0; j < job.width; ++j) norm += rounded(strip[j] * strip[j]);
         for (int i = 0; i < n; ++i) norm[i] = norm[i] > 0 ? T(1) / std::sqrt(norm[i]) : T(1);
         for (std::int64_t j = 0; j < job.width; ++j) strip[j] *= norm;
     }
@@ -235,7 +235,7 @@ void load_rows(const Job<T>& job, std::int64_t row, std::int64_t count, T* rows)
         if (basis.constant != 0) rows[job.columns] = basis.constant;
         if (basis.unit_rows) {
             T norm = 0;
-            for (std::int64_t j = 0; j < job.width; ++j) norm += rows[j] * rows[j];
+            for (std::int64_t j = 0; j < job.width; ++j) norm += rounded(rows[j] * rows[j]);
             const T scale = norm > 0 ? T(1) / std::sqrt(norm) : T(1);
             for (std::int64_t j = 0; j < job.width; ++j) rows[j] *= scale;
         }

@@ -188,7 +188,7 @@ inline Vec<T> degree_output(const Vec<T>* z, int rank, Vec<T>* products) {
 #pragma GCC unroll 8
         for (int j = 1; j < P; ++j) product *= z[j * rank];
         if (products) products[i] = product;
-        total += product;
+        total += rounded(product);
     }
     return total;
 }
@@ -199,7 +199,7 @@ Vec<T> any_degree_output(const Vec<T>* z, int p, int rank, Vec<T>* products) {
         Vec<T> product = z[0];
         for (int j = 1; j < p; ++j) product *= z[std::int64_t(j) * rank];
         if (products) products[i] = product;
-        total += product;
+        total += rounded(product);
     }
     return total;
 }

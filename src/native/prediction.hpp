@@ -81,7 +81,7 @@ template <class T>
 void affine_entries(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t stride,
                     RowEntries<T>& entries) {
     const Basis<T>& basis = machine.affine;
-    double norm = 0;
+    T norm = 0;
     for (std::int64_t j = 0; j < machine.columns; ++j) {
         T value = x[j * stride];
         if (basis.shift) {
@@ -89,14 +89,14 @@ void affine_entries(const FittedMachine<T>& machine, const T* x, std::ptrdiff_t 
             value = value < -basis.clip ? -basis.clip : value > basis.clip ? basis.clip : value;
         }
         entries.add(j, value, true);
-        norm += double(value) * double(value);
+        norm += rounded(value * value);
     }
     if (basis.constant != T(0)) {
         entries.add(machine.columns, basis.constant, true);
-        norm += double(basis.constant) * double(basis.constant);
+        norm += rounded(basis.constant * basis.constant);
     }
     if (!basis.unit_rows || !(norm > 0)) return;
-    const T scale = T(1.0 / std::sqrt(norm));
+    const T scale = T(1) / std::sqrt(norm);
     for (std::int64_t e = 0; e < entries.count; ++e) entries.weights[e] *= scale;
 }
 

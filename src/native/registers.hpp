@@ -24,6 +24,19 @@ template <class T>
 inline void store(T* p, Vec<T> v) {
     std::memcpy(p, &v, sizeof v);
 }
+// A product that is rounded before it is added to anything. GCC may fuse the two, and whether it does can
+// differ between two places that must find the same.
+template <class V>
+inline V rounded(V product) {
+#if defined(__x86_64__)
+    __asm__("" : "+x"(product));
+#elif defined(__aarch64__)
+    __asm__("" : "+w"(product));
+#else
+    __asm__("" : "+m"(product));
+#endif
+    return product;
+}
 // Both keep a first argument that is NaN, so that an overflow is not hidden.
 template <class V>
 inline V largest(V a, V b) {

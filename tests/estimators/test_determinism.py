@@ -12,6 +12,9 @@ import pytest
 from sklearn.model_selection import cross_val_predict
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
+from tensormachines._model import native
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*max_iter:sklearn.exceptions.ConvergenceWarning")
 
 QUICK = {"degree": 2, "rank": 2, "max_iter": 5, "random_state": 0}
 
@@ -62,6 +65,30 @@ def test_back_ends_of_joblib(data, backend):
     with joblib.parallel_config(backend=backend, n_jobs=2):
         np.testing.assert_array_equal(cross_val_predict(model, X, y, cv=2), alone)
         np.testing.assert_array_equal(cross_val_predict(model.set_params(n_jobs=2), X, y, cv=2), alone)
+
+
+@pytest.mark.skipif(native.extension is None, reason="NumPy rounds products of other shapes in other ways")
+@pytest.mark.parametrize("basis", ["spline", "standard", "sphere", "unit", None])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_prediction_does_not_depend_on_the_other_rows(rng, basis, dtype):
+    """Few rows take another way through the kernel, whose sums must be rounded alike."""
+    for n_columns in (3, 40):
+        X = rng.standard_normal((300, n_columns)).astype(dtype)
+        y = X[:, 0] * X[:, 1]
+        for model, target in (
+            (TensorMachineRegressor(basis=basis, solver="lbfgs", alpha=1e-3, **{**QUICK, "degree": 4}), y),
+            (
+                TensorMachineClassifier(basis=basis, solver="lbfgs", alpha=1e-3, **QUICK),
+                np.digitize(y, [-1, 1]),
+            ),
+        ):
+            model.fit(X, target)
+            found = getattr(model, "decision_function", model.predict)
+            whole = found(X)
+            np.testing.assert_array_equal(np.concatenate([found(X[i : i + 1]) for i in range(300)]), whole)
+            np.testing.assert_array_equal(
+                np.concatenate([found(X[i : i + 12]) for i in range(0, 300, 12)]), whole
+            )
 
 
 def _fit_and_send(connection, X, y):

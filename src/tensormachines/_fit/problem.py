@@ -244,8 +244,8 @@ class Problem:
             raise ValueError(
                 "A fit can only continue from a model of the same shape and basis: the model has "
                 f"{_shape_in_words(machine.layout, machine.basis)}, this fit has "
-                f"{_shape_in_words(layout, basis)}. Other rows may have other levels, missing values or jumps: "
-                "learn from new rows by partial_fit, or set warm_start=False to start anew."
+                f"{_shape_in_words(layout, basis)}. Other rows may have other levels, missing values or "
+                "jumps: learn from new rows by partial_fit, or set warm_start=False to start anew."
             )
         if self.trend is not None:
             assert isinstance(self.basis, SplineBasis)
