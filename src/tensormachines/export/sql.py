@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from math import isfinite
 from typing import Any
 
@@ -273,15 +274,31 @@ def _spellings(level: str, levels: Sequence[str]) -> str:
     if level in ("True", "False"):
         spellings.append(level.lower())
     elif is_number(level) and isfinite(float(level)) and level_name(float(level)) == level:
-        spellings += [repr(float(level)), _in_sqlite(float(level))]
+        spellings += [repr(float(level)), *_in_sqlite(float(level))]
     spellings = list(dict.fromkeys(spellings))
     return ", ".join(_text(spelling) for spelling in spellings if spelling == level or spelling not in levels)
 
 
-def _in_sqlite(value: float) -> str:
-    """Return a number as SQLite casts it to text: 15 digits, always with a point."""
-    digits, exponent, power = f"{value:.15g}".partition("e")
-    return f"{digits if '.' in digits else f'{digits}.0'}{exponent}{power}"
+def _in_sqlite(value: float) -> list[str]:
+    """Return the texts that SQLite may cast a number to.
+
+    Older releases (3.40) write 15 digits. Newer ones (3.53) write as few if these are the number, else 17,
+    the last of which may be one more or less than it should."""
+    short, long = Decimal(f"{value:.14e}"), Decimal(f"{value:.16e}")
+    texts = [_with_digits(short, 15), _with_digits(long, 17)]
+    if float(f"{value:.11e}") != value:
+        step = Decimal(1).scaleb(long.adjusted() - 16)
+        others = Decimal(repr(value)), long - step, long + step
+        texts += [_with_digits(other, 17) for other in others if float(other) == value]
+    return texts
+
+
+def _with_digits(number: Decimal, digits: int) -> str:
+    """Return a number as `printf("%.{digits}g")` writes it, but always with a point."""
+    fixed = not number or -5 < number.adjusted() < digits
+    text, _, power = (f"{number:f}" if fixed else f"{number:e}").partition("e")
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}" + (f"e{int(power):+03d}" if power else "")
 
 
 def _search(x: str, knots: np.ndarray, results: Sequence[str], first: int = 0) -> str:
