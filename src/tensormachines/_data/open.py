@@ -29,6 +29,11 @@ def refuse_targets(y: Any, sample_weight: Any) -> None:
         )
 
 
+def is_in_memory(X: Any) -> bool:
+    """Tell whether X is neither a source of blocks nor a Dask collection."""
+    return not isinstance(X, Source) and not is_on_dask(X)
+
+
 def is_on_dask(X: Any) -> bool:
     """Tell whether X is a Dask collection, without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")

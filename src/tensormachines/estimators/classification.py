@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._data.open import open_rows
+from .._data.open import is_in_memory, open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
@@ -35,7 +35,7 @@ from .lazy import lazy_on_dask
 from .own_names import own_names
 from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
-from .sum_over_rows import is_in_memory, require_y
+from .sum_over_rows import require_y
 from .summed_scores import accuracy
 from .validation import all_finite, require_some_weight
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .._data.files.source import Source
 from .._data.frame import column_label
-from .._data.open import is_on_dask
+from .._data.open import is_in_memory
 from .._data.summary import TrainingSample
 from .._data.training import TrainingRows
 from .._fit.constraints import Constraints
@@ -104,7 +103,7 @@ def declared_kinds(categorical_features: Any, n_columns: int, names: Names) -> l
 def refuse_other_categories(model: Any, X: Any) -> None:
     """Refuse categorical_features for rows that are not in memory: their sources know the categories."""
     declared = model.categorical_features
-    if declared is None or isinstance(declared, str) or not (isinstance(X, Source) or is_on_dask(X)):
+    if declared is None or isinstance(declared, str) or is_in_memory(X):
         return
     raise ValueError(
         "categorical_features needs X in memory: give the categories of a file to its source, such as "

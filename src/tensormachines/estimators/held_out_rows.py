@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from .._data.files.source import Chunk, Source
-from .._data.open import is_on_dask
+from .._data.files.source import Chunk
+from .._data.open import is_in_memory
 from .._data.summary import ValidationRows
 from .._data.training import RowsInMemory, TrainingRows, merge_rows
 from .._fit.pose import Target
@@ -44,7 +44,7 @@ def given_rows(X: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> GivenR
     if y_val is None:
         raise ValueError("X_val needs y_val, the targets of its rows, which is missing: give both.")
     for name, rows in (("X", X), ("X_val", X_val)):
-        if isinstance(rows, Source) or is_on_dask(rows):
+        if not is_in_memory(rows):
             raise ValueError(
                 f"X_val needs rows in memory, but {name} is a {type(rows).__name__}. Without X_val, "
                 "early_stopping=True holds out a validation_fraction of the rows."

@@ -20,8 +20,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._data.dataframes import as_frame
-from .._data.files.source import Source
-from .._data.open import is_on_dask
+from .._data.open import is_in_memory
 from .._fit.target_units import weighted_quantiles
 from .fold import Rows, select
 from .sum_over_rows import require_y
@@ -54,7 +53,7 @@ class Intervals:
 
 def check_interval_data(X: Any, y: Any, sample_weight: Any) -> None:
     """Refuse data that intervals cannot be learned from."""
-    if isinstance(X, Source) or is_on_dask(X):
+    if not is_in_memory(X):
         raise ValueError(
             "intervals=True needs X and y in memory: fit without it, or to a sample of the rows."
         )

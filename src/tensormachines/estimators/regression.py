@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
-from .._data.open import open_rows
+from .._data.open import is_in_memory, open_rows
 from .._data.training import RowsInMemory, TrainingRows
 from .._fit.pose import Target
 from .._fit.problem import Problem
@@ -29,7 +29,7 @@ from .polynomial_model import PolynomialModel
 from .quantile_levels import fit_levels, learn_levels, levels_of, require_same_levels
 from .regression_losses import CONSTRAINTS, deviance_explained, loss_of, unknown_part, with_known_part
 from .sklearn_private import fit_context
-from .sum_over_rows import is_in_memory, require_y
+from .sum_over_rows import require_y
 from .summed_scores import explained, pinball_explained, quantiles_explained
 from .validation import as_columns
 

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from .._data.dataframes import as_frame, is_frame, without_lists
 from .._data.frame import Frame
+from .._data.open import is_in_memory
 from .._fit.settings import DEFAULT_TOL, Clock
 from .._model.compiled import Compiled
 from .._model.description import Description
@@ -38,7 +39,6 @@ from .search_plan import Plan, plan_of
 from .search_progress import SearchProgress
 from .search_rows import rows_of_search
 from .sklearn_private import CallbackSupportMixin, Interval, StrOptions, fit_context
-from .sum_over_rows import is_in_memory
 from .validation import TakesFrames
 
 FOLDS = 5

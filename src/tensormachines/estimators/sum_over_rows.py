@@ -19,12 +19,8 @@ from sklearn.utils.validation import validate_data
 from .._data.dataframes import read_frame
 from .._data.encoding import Columns
 from .._data.files.source import Chunk, Source, require_numbers
-from .._data.open import import_dask, is_on_dask, refuse_targets
+from .._data.open import import_dask, refuse_targets
 from .._model.block import canonical
-
-
-def is_in_memory(X: Any) -> bool:
-    return not isinstance(X, Source) and not is_on_dask(X)
 
 
 def fitted_alone(model: Any) -> Any:

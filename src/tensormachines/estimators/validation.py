@@ -31,7 +31,7 @@ from .._data.encoding import Columns, learn_columns
 from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame, column_label
-from .._data.open import is_on_dask
+from .._data.open import is_in_memory
 from .._data.target_values import (
     refuse_missing_targets,
     refuse_other_targets,
@@ -114,7 +114,7 @@ class TakesFrames(BaseEstimator):
         """Warn of columns of the training rows that the model may misinterpret."""
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names.tolist()
-        in_memory = not isinstance(X, Source) and not is_on_dask(X)
+        in_memory = is_in_memory(X)
         X = without_lists(X) if in_memory else X
         notes = []
         for j in range(self.n_features_in_):

@@ -12,11 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from .._data.files.source import Chunk
+from .._data.open import is_in_memory
 from .._model.basis import AffineRows, Basis
 from .._model.machine import Machine
 from .._model.rows import Rows
 from .._model.spline_basis import SplineBasis, SplineRows
-from ..estimators.sum_over_rows import fitted_alone, is_in_memory, sum_over_rows
+from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
 from .forms import check_rows, fitted_machine
 
 ENTRIES_AT_ONCE = 1 << 20  # of rows in their basis; a few copies exist at the same time

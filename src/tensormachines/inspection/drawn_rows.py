@@ -10,8 +10,9 @@ import numpy as np
 
 from .._data.dataframes import boolean_columns as booleans_of
 from .._data.files.source import Chunk, Source
+from .._data.open import is_in_memory
 from .._data.row_sample import RowSample
-from ..estimators.sum_over_rows import fitted_alone, is_in_memory, sum_over_rows
+from ..estimators.sum_over_rows import fitted_alone, sum_over_rows
 from .forms import boolean_columns, check_rows, fitted_machine, matrix_columns
 
 MOST_ROWS = 20_000  # of a source or a Dask collection

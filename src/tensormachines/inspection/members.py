@@ -19,8 +19,7 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.utils import check_random_state
 
-from .._data.files.source import Source
-from .._data.open import is_on_dask
+from .._data.open import is_in_memory
 from ..estimators.refit import refitted
 from ..estimators.sklearn_private import check_sample_weight
 from .decomposition import effect_at
@@ -73,7 +72,7 @@ def bootstrap(
     (True, True)
     """
     fitted_machine(model)
-    if isinstance(X, Source) or is_on_dask(X):
+    if not is_in_memory(X):
         raise TypeError("A bootstrap needs X and y in memory: fit a model to a sample of the rows first.")
     if n_members < FEWEST_MEMBERS:
         raise ValueError(f"n_members must be {FEWEST_MEMBERS} or more, got {n_members!r}.")

@@ -12,12 +12,13 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._data.files.source import Chunk, Source
+from .._data.open import is_in_memory
 from .._data.row_sample import RowSample
 from .._model.compiled import predictions
 from .._model.description import Description, describe
 from ..estimators.regression_losses import unknown_part
 from ..estimators.sklearn_private import check_sample_weight
-from ..estimators.sum_over_rows import fitted_alone, is_in_memory, require_y
+from ..estimators.sum_over_rows import fitted_alone, require_y
 from ..estimators.validation import require_some_weight
 from ..inspection.drawn_rows import Draw, draw_rows
 from ..inspection.forms import boolean_columns, check_rows
