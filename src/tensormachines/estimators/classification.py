@@ -196,7 +196,7 @@ class Classification(ClassifierMixin, PolynomialModel):
                     "clone."
                 )
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
-            labels = self._labels_of_the_stream(classes, first)
+            labels = labels_of_stream(classes, None if first else self.classes_)
             numbers = numbers_of(labels, y)
             if self.class_weight == "balanced":
                 raise ValueError(
@@ -206,22 +206,6 @@ class Classification(ClassifierMixin, PolynomialModel):
             rows = RowsInMemory(X, targets, weight, columns=self._columns)
             self._learn_block(rows, Target(True, labels))
         return self
-
-    def _labels_of_the_stream(self, classes: Any, first: bool) -> np.ndarray:
-        if classes is None:
-            if first:
-                raise ValueError(
-                    "partial_fit needs all classes in its first call: partial_fit(X, y, classes=...)."
-                )
-            return self.classes_
-        labels = np.unique(classes)
-        if not first and not np.array_equal(labels, self.classes_):
-            raise ValueError(
-                f"classes must be the same in every call: they were {self.classes_}, now {labels}."
-            )
-        if len(labels) < 2:
-            raise ValueError(f"classes must name at least two classes, got {labels}.")
-        return labels
 
     def _factors_of_rows(
         self, weight: np.ndarray | None, labels: np.ndarray, numbers: np.ndarray
@@ -331,6 +315,23 @@ def numbers_of(labels: np.ndarray, y: np.ndarray) -> np.ndarray:
     if unknown:
         raise ValueError(f"y has the label {unknown[0]!r}, which is not among the classes {labels}.")
     return np.array([known[label] for label in found.tolist()], dtype=np.intp)[inverse]
+
+
+def labels_of_stream(classes: Any, before: np.ndarray | None) -> np.ndarray:
+    """Return the labels of all calls of `partial_fit`, given its ``classes``, and the labels of the calls
+    ``before``, if any."""
+    if classes is None:
+        if before is None:
+            raise ValueError(
+                "partial_fit needs all classes in its first call: partial_fit(X, y, classes=...)."
+            )
+        return before
+    labels = np.unique(classes)
+    if before is not None and not np.array_equal(labels, before):
+        raise ValueError(f"classes must be the same in every call: they were {before}, now {labels}.")
+    if len(labels) < 2:
+        raise ValueError(f"classes must name at least two classes, got {labels}.")
+    return labels
 
 
 def by_class(

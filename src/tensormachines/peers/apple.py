@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data.training import merge_rows
 from .._model.rows import Rows
+from ..estimators.classification import labels_of_stream, numbers_of
 from ..estimators.fit_scope import all_or_nothing
 from ..estimators.own_names import own_names
 from ..estimators.sklearn_private import Interval, fit_context
@@ -265,34 +266,13 @@ class AppleClassifier(OneAgainstTheRest, Apple):
         with all_or_nothing(self):
             first = not hasattr(self, "_learner")
             X, y, weight = self._check_training_data(X, y, sample_weight, reset=first)
-            self.classes_ = self._stream_labels(classes, first)
-            numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)
-            if (unknown := self.classes_[numbers] != y).any():
-                raise ValueError(
-                    f"y has the label {y[unknown][0]!r}, which is not among the classes {self.classes_}."
-                )
-            targets = self._one_hot(numbers).astype(np.float64)
+            self.classes_ = labels_of_stream(classes, None if first else self.classes_)
+            targets = self._one_hot(numbers_of(self.classes_, y)).astype(np.float64)
             if first:
                 self.n_iter_ = 1
             learner = Learner(X, targets.shape[1]) if first else self._learner
             self._set(learner.after_rows(X, targets, weight, self._schedule()))
         return self
-
-    def _stream_labels(self, classes: Any, first: bool) -> np.ndarray:
-        if classes is None:
-            if first:
-                raise ValueError(
-                    "partial_fit needs all classes in its first call: partial_fit(X, y, classes=...)."
-                )
-            return self.classes_
-        labels = np.unique(classes)
-        if not first and not np.array_equal(labels, self.classes_):
-            raise ValueError(
-                f"classes must be the same in every call: they were {self.classes_}, now {labels}."
-            )
-        if len(labels) < 2:
-            raise ValueError(f"classes must name at least two classes, got {labels}.")
-        return labels
 
     def _set(self, learner: Learner) -> None:
         coefficients = learner.polynomial.coefficients()
