@@ -251,14 +251,11 @@ def errors_on_cluster(
     beside = [*targets, *known.values(), *weight]
     frame = table.frame[[*places, *beside]]
     if table.text:
-        classes = getattr(model, "classes_", np.zeros(0))
-        texts = list(map(str, classes)) if classes.dtype.kind in "USO" else []
         columns = TextColumns(table.label, frame, frame.columns, options.decimal)
-        frame = columns.as_fitted(model, places, beside, texts)
+        frame = columns.as_fitted(model, places, beside)
     frame = frame.dropna(subset=targets)
     y = frame[targets[0] if len(targets) == 1 else targets]
-    labels = getattr(model, "classes_", np.zeros(0))
-    if not table.text and labels.dtype.kind in "USO" and y.ndim == 1 and y.dtype.kind in "iuf":
+    if not table.text and model._names_of_classes() and y.ndim == 1 and y.dtype.kind in "iuf":
         y = y.map_partitions(_names_of_numbers, meta=(y.name, "string"))
     X = frame[places].rename(columns=dict(zip(places, names, strict=True)))
     known_parts = {kind: frame[name] for kind, name in known.items()}

@@ -64,12 +64,13 @@ class TextColumns:
         kinds = {name: kinds[name] for name in self.names}
         return self._converted(kinds, partial(_read_kinds, kinds, labels))
 
-    def as_fitted(self, model: Any, places: list[str], targets: list[str], classes: Collection[str]) -> Any:
+    def as_fitted(self, model: Any, places: list[str], targets: list[str]) -> Any:
         """Return a Dask dataframe of the columns as a model reads them, and of its targets."""
         kinds = ["number"] * len(places) if model._columns is None else model._columns.kinds
+        classes = model._names_of_classes()
         of_target = "category" if classes else "number"
         every = dict(zip(places, kinds, strict=True)) | dict.fromkeys(targets, of_target)
-        read = partial(_read_fitted, model._columns, places, targets, of_target, frozenset(classes))
+        read = partial(_read_fitted, model._columns, places, targets, of_target, classes)
         return self._converted(every, read)
 
     def _converted(self, kinds: Mapping[str, str], read: Callable[[CellBlock], Frame]) -> Any:

@@ -188,8 +188,7 @@ class TableRows:
         self.targets = list(target or targets_of(model))
         self.names = self._names()
         self.places = find_fitted(file.label, file.names, self.names, "--delimiter")
-        classes = getattr(model, "classes_", np.empty(0))
-        self.classes = frozenset(map(str, classes)) if classes.dtype.kind in "USO" else frozenset()
+        self.classes = model._names_of_classes()
 
     def _names(self) -> list[str]:
         names = getattr(self.model, "feature_names_in_", None)

@@ -81,6 +81,7 @@ class Search(CallbackSupportMixin, TakesFrames):
     _mean_parts = of_best_estimator("_mean_parts")
     _layout = of_best_estimator("_layout")
     _check_rows = of_best_estimator("_check_rows")
+    _names_of_classes = of_best_estimator("_names_of_classes")
     _on_rows = of_best_estimator("_on_rows")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
