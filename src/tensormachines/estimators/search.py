@@ -79,10 +79,8 @@ class Search(CallbackSupportMixin, TakesFrames):
     _largest_outputs = of_best_estimator("_largest_outputs")
     _mean_outputs = of_best_estimator("_mean_outputs")
     _mean_parts = of_best_estimator("_mean_parts")
-    _layout = of_best_estimator("_layout")
     _check_rows = of_best_estimator("_check_rows")
     _names_of_classes = of_best_estimator("_names_of_classes")
-    _on_rows = of_best_estimator("_on_rows")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
