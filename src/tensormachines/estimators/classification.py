@@ -24,7 +24,6 @@ from .docstrings import LOG_LOSS, LOSS_PARAMETERS, documentation
 from .fit_scope import fit_scope
 from .held_out_rows import GivenRows, check_given
 from .label_matrix import (
-    as_columns,
     is_label_matrix,
     like_columns,
     n_labels_elsewhere,
@@ -37,7 +36,7 @@ from .polynomial_model import PolynomialModel
 from .sklearn_private import StrOptions, fit_context
 from .sum_over_rows import require_y
 from .summed_scores import accuracy
-from .validation import all_finite, require_some_weight
+from .validation import all_finite, as_columns, require_some_weight
 
 
 class Classification(ClassifierMixin, PolynomialModel):

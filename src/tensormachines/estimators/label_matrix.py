@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import is_multilabel
 
 from .._data.files.source import Source
+from .validation import as_columns
 
 
 def is_label_matrix(y: Any) -> bool:
@@ -28,12 +29,6 @@ def n_labels_elsewhere(X: Any, y: Any) -> int:
     if isinstance(X, Source):
         return len(X.target_name) if isinstance(X.target_name, list) else 1
     return 1 if y.ndim == 1 else int(y.shape[1])
-
-
-def as_columns(y: Any) -> np.ndarray:
-    """Return a checked label matrix as the target of a fit, (rows, labels)."""
-    dense = y.toarray() if sparse.issparse(y) else y
-    return dense.astype(np.float64)
 
 
 def like_columns(

@@ -19,7 +19,7 @@ from .ensemble import Outputs
 from .fit_scope import fit_scope
 from .fold import Fold, together
 from .intervals import check_interval_data, learn_intervals, refuse_known_part, sizes_like
-from .label_matrix import as_columns, is_label_matrix, refuse_class_weight
+from .label_matrix import is_label_matrix, refuse_class_weight
 from .own_names import own_names
 from .quantile_levels import levels_of, require_one_target
 from .regression import TensorMachineRegressor
@@ -33,6 +33,7 @@ from .regression_losses import (
 from .search import FOLDS, Search, of_best_estimator
 from .search_docstrings import search_documentation
 from .sklearn_private import fit_context
+from .validation import as_columns
 
 ENOUGH_TO_HOLD_OUT = 10_000  # rows: with fewer, the best of a hundred candidates on one fifth wins by chance
 HELD_OUT = 0.2

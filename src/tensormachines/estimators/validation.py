@@ -266,8 +266,9 @@ def all_finite(numbers: np.ndarray) -> bool:
     return few or bool(np.isfinite(numbers).all())
 
 
-def as_columns(y: np.ndarray) -> np.ndarray:
-    """Return checked numbers with an axis of outputs."""
+def as_columns(y: Any) -> np.ndarray:
+    """Return checked targets, which may be a sparse label matrix, with an axis of outputs."""
+    y = y.toarray() if sparse.issparse(y) else y
     return y.astype(np.float64, copy=False).reshape(len(y), -1)
 
 
