@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import add
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -20,6 +21,8 @@ from .encoding import Columns, matrix_type
 from .files.source import Chunk, require_numbers
 from .frame import Frame, Levels, concatenate
 from .row_assignment import held_out, priorities, smallest
+
+T = TypeVar("T")
 
 MOST_ROWS_SAMPLED = 50_000
 
@@ -99,19 +102,15 @@ class Summary:
             self.dtype,
             self.sparse or other.sparse,
             max(self.largest_weight, other.largest_weight),
-            None
-            if self.validation_weight is None or other.validation_weight is None
-            else self.validation_weight + other.validation_weight,
+            both(self.validation_weight, other.validation_weight),
             _add(self.moments_by_label, other.moments_by_label),
             _add(self.label_weights, other.label_weights),
-            None if self.targets is None or other.targets is None else self.targets + other.targets,
+            both(self.targets, other.targets),
             (self.checksum + other.checksum) % (1 << 64),
-            _both(self.sample, other.sample),
-            _both(self.target_sample, other.target_sample),
-            None
-            if self.largest_targets is None or other.largest_targets is None
-            else np.maximum(self.largest_targets, other.largest_targets),
-            None if self.counts is None or other.counts is None else self.counts + other.counts,
+            both(self.sample, other.sample),
+            both(self.target_sample, other.target_sample),
+            both(self.largest_targets, other.largest_targets, np.maximum),
+            both(self.counts, other.counts),
         )
 
     def encoded(self, columns: Columns) -> Summary:
@@ -127,8 +126,9 @@ class Summary:
         return sum(weighted[1:], start=weighted[0])
 
 
-def _both(ours: TrainingSample | None, theirs: TrainingSample | None) -> TrainingSample | None:
-    return None if ours is None or theirs is None else ours + theirs
+def both(ours: T | None, theirs: T | None, join: Callable[[T, T], T] = add) -> T | None:
+    """Return the sum of two facts, or what ``join`` makes of them; None if either is None."""
+    return None if ours is None or theirs is None else join(ours, theirs)
 
 
 def _add(ours: dict[Any, Any], theirs: dict[Any, Any]) -> dict[Any, Any]:

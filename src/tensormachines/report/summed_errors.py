@@ -14,6 +14,7 @@ import numpy as np
 
 from .._data.binned_sums import BinnedSums
 from .._data.row_sample import RowSample
+from .._data.summary import both
 from .._model.losses import SQUARED, Loss, is_defined, quantile
 from ..estimators.regression_losses import row_losses
 from ..estimators.summed_scores import Explained
@@ -215,7 +216,7 @@ class ClassErrors:
         return cls(JointMoments.of(np.column_stack([right, losses]), weight), by_class.sum(axis=0), bins)
 
     def __add__(self, other: ClassErrors) -> ClassErrors:
-        bins = None if self.bins is None or other.bins is None else self.bins + other.bins
+        bins = both(self.bins, other.bins)
         return ClassErrors(self.moments + other.moments, self.weights + other.weights, bins)
 
     def measures(self) -> dict[str, list[Measure]]:
