@@ -324,7 +324,7 @@ def test_arrays_files_blocks_and_searches_have_periods(clock, tmp_path):
         ({"interaction_cst": [["dose", 9]]}, "from 0 to 3, got 9"),
         ({"interaction_cst": "pairwise", "degree": 3}, "a degree of at most 2"),
         ({"interaction_cst": [["dose", "age"]], "solver": "kfac"}, "needs solver='adam' or 'lbfgs'"),
-        ({"interaction_cst": [["dose"], ["age"], ["kind"]], "rank": 2}, "set rank=4 or more"),
+        ({"interaction_cst": [["dose"], ["age"], ["kind"]], "rank": 2}, "rank must be 4 or more, got 2"),
         ({"periodic_features": {"height": 3}}, "names the column 'height', which X does not have"),
         ({"periodic_features": {"age": 0}}, "positive periods, got 0 for column 'age'"),
         ({"periodic_features": {"kind": 3}}, "from 0 to 5: take them modulo 3 first"),

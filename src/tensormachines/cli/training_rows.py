@@ -34,7 +34,7 @@ from .._data.row_sketch import RowSketch, target_columns
 from .._model.losses import Loss
 from ..estimators.regression_losses import unknown_part
 from .column_notes import LIKE_NUMBERS, describe, show_columns
-from .known_part import asked_for, columns_of_fit, known_of_fit
+from .known_part import ALLOWED_WEIGHT, asked_for, columns_of_fit, known_of_fit
 from .named_columns import Named, require_column, require_columns
 from .options import CLASSIFICATION
 from .svmlight_rows import SvmlightRows, nothing_left
@@ -219,7 +219,7 @@ def _weights(weight: np.ndarray, present: np.ndarray, file: ColumnFile) -> np.nd
     wrong = ~(weight >= 0) & present
     if wrong.any():
         row = Where(file.label).row(int(np.argmax(wrong)))
-        raise ValueError(f"{row}: a weight must be a number from 0 on, got {weight[wrong][0]:g}.")
+        raise ValueError(f"{row}: {ALLOWED_WEIGHT}, got {weight[wrong][0]:g}.")
     return weight[present]
 
 

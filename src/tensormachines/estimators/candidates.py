@@ -12,7 +12,7 @@ from .._fit.settings import USUAL_DEGREE
 from .._fit.solver_table import SOLVERS
 from .._model.basis import RAW_BASES
 from .._model.spline_column import USUAL_SHAPE
-from .column_parameters import highest_degree
+from .column_parameters import highest_degree, require_terms
 from .halving import Rung
 from .polynomial_model import PolynomialModel
 
@@ -44,11 +44,7 @@ def all_candidates(
             isinstance(value, Real) for value in given
         ):
             raise ValueError(f"{name} must hold numbers, which the search can put in order, got {given!r}.")
-    if min(values["ranks"]) < fewest_terms:
-        raise ValueError(
-            f"interaction_cst has {fewest_terms} sets of columns, with that of columns in no set, and each "
-            f"needs a term: ranks must be {fewest_terms} or more, got {search.ranks!r}."
-        )
+    require_terms("ranks", min(values["ranks"]), search.ranks, fewest_terms)
     names = ("basis", "roughness", "relevance", "trend", "degree", "rank", "alpha", "max_iter")
     candidates = [dict(zip(names, each, strict=True)) for each in product(*values.values())]
     # A linear model has no rank, only splines have a roughness, and only they, with some losses, a trend:

@@ -116,6 +116,15 @@ def n_meetings(interaction_cst: Any, n_columns: int, names: Names) -> int:
     return len(_meetings(interaction_cst, n_columns, names) or [None])
 
 
+def require_terms(name: str, fewest: int, given: Any, n_sets: int) -> None:
+    """Refuse a parameter that allows fewer terms than there are sets of columns that may interact."""
+    if fewest < n_sets:
+        raise ValueError(
+            f"interaction_cst makes {n_sets} sets of columns (columns in no set form one), and each needs at "
+            f"least one term: {name} must be {n_sets} or more, got {given!r}."
+        )
+
+
 def periods_of(estimator: Any, training: TrainingRows, sample: TrainingSample | None) -> dict[int, float]:
     """Return the periods of encoded columns; if these become splines, there is a ``sample`` of them."""
     given = estimator.periodic_features

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from .._fit.settings import USUAL_DEGREE, Settings, usual_rank
 from .._fit.solver_table import SolverChoice
 from .._model.layout import Layout
-from .column_parameters import allowed_degree
+from .column_parameters import allowed_degree, require_terms
 from .warm_start import continues
 
 
@@ -25,11 +25,9 @@ def shape_of(
     shared = n_outputs > 1 and (among_classes or estimator.shared_factors is True)
     if estimator.rank == "auto":
         rank = max(n_meetings, usual_rank(n_outputs if shared else 1))
-    elif (rank := int(estimator.rank)) < n_meetings:
-        raise ValueError(
-            f"interaction_cst has {n_meetings} sets of columns, with that of columns in no set, and each "
-            f"needs a term: set rank={n_meetings} or more, got {rank}."
-        )
+    else:
+        rank = int(estimator.rank)
+        require_terms("rank", rank, rank, n_meetings)
     allowed = allowed_degree(estimator.degree, estimator.interaction_cst)
     degree = USUAL_DEGREE if isinstance(allowed, str) else allowed
     return estimator._layout(n_features, degree, rank, n_outputs, shared)
