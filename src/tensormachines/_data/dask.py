@@ -326,7 +326,9 @@ def example_rows(X: Any) -> Any:
 
 
 def map_rows(estimator: Any, method: str, X: Any) -> Any:
-    """Return the results of a method for the rows of X, as a lazy Dask array."""
+    """Return the results of a method for the rows of X, as a lazy Dask array.
+
+    ``estimator`` is a copy, so that a later fit does not change requested results."""
     _, dtype = _shape(X)
     evaluate = Evaluate(estimator, method, dtype, named=_names(X) is not None)
     width, meta = evaluate.nothing.shape[1:], evaluate.nothing
@@ -344,18 +346,14 @@ def map_rows(estimator: Any, method: str, X: Any) -> Any:
 
 
 class Evaluate:
-    """A method of an estimator in its current state: a later fit does not change requested results.
-
-    ``nothing`` is the result for no rows."""
+    """A method of an estimator; ``nothing`` is the result for no rows."""
 
     def __init__(self, estimator: Any, method: str, dtype: np.dtype, named: bool):
-        self.estimator = copy(estimator)
-        # Names have been checked, so rows without names should not warn; only fits need the other attributes.
-        for name in ("_skl_callbacks", "_stream", *(() if named else ("feature_names_in_",))):
-            vars(self.estimator).pop(name, None)
-        self.method = method
-        of_matrix = copy(self.estimator)
+        of_matrix = copy(estimator)
         vars(of_matrix).pop("feature_names_in_", None)
+        # Names have been checked, so rows without names should not warn.
+        self.estimator = estimator if named else copy(of_matrix)
+        self.method = method
         of_matrix._columns, of_matrix.n_features_in_ = None, estimator._machine.basis.n_columns
         self.nothing = self._call(of_matrix, np.zeros((1, of_matrix.n_features_in_), dtype))[:0]
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from .._data.open import import_dask, is_on_dask
+from .sum_over_rows import fitted_alone
 
 
 def lazy_on_dask(method: Callable[[Any, Any], np.ndarray]) -> Callable[[Any, Any], np.ndarray]:
@@ -22,6 +23,6 @@ def lazy_on_dask(method: Callable[[Any, Any], np.ndarray]) -> Callable[[Any, Any
         self._require_fit()
         on_dask = import_dask()
         validate_data(self, on_dask.example_rows(X), reset=False, skip_check_array=True)
-        return on_dask.map_rows(self, method.__name__, X)
+        return on_dask.map_rows(fitted_alone(self), method.__name__, X)
 
     return of_rows
