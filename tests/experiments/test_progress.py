@@ -64,3 +64,13 @@ def test_bytes_of_a_download():
     show(6 << 20, None)
     assert "year: downloading, 5 MB of 200" in stream.getvalue()
     assert "year: downloading, 6 MB |" in stream.getvalue()
+
+
+def test_no_line_is_wider_than_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    progress = Progress({"a": 10.0}, stream := Terminal(), clock=Clock())
+    progress.start("a")
+    progress.fitting("a method with a name of many words, " * 5)
+    shown = stream.getvalue().split("\r\x1b[K")[-1]
+    assert shown.startswith("[0/1] a method")
+    assert len(shown) == 79

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+
+from .._data.terminal import Terminal
 
 SECONDS_BETWEEN = 0.1
 
@@ -18,21 +19,20 @@ class OneLine:
     def __init__(self) -> None:
         self._text = ""
         self._shown = 0.0
+        self._terminal = Terminal(sys.stderr)
 
     def write(self, text: str) -> int:
         *complete, self._text = (self._text + text).split("\n")
         if complete and time.monotonic() - self._shown > SECONDS_BETWEEN:
-            self.show(re.sub(r"^\[\w+\] ", "", complete[-1]))
+            self._shown = time.monotonic()
+            self._terminal.show(re.sub(r"^\[\w+\] ", "", complete[-1]))
         return len(text)
 
     def flush(self) -> None:
         sys.stderr.flush()
 
-    def show(self, line: str) -> None:
-        self._shown = time.monotonic()
-        print(
-            "\r\x1b[K" + line[: shutil.get_terminal_size().columns - 1], end="", file=sys.stderr, flush=True
-        )
+    def end(self) -> None:
+        self._terminal.end()
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def progress_of_a_fit() -> Iterator[int]:
         with redirect_stdout(line):
             yield 2
     finally:
-        line.show("")
+        line.end()
 
 
 @contextmanager
@@ -72,4 +72,4 @@ class Counter:
 
     def end(self) -> None:
         if self._line is not None:
-            self._line.show("")
+            self._line.end()

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
-from typing import Any, Protocol, TextIO
+from typing import Any, Protocol
 
-ERASE = "\r\x1b[K"
+from .._data.terminal import Terminal
 
 
 class SearchProgress:
@@ -48,20 +47,6 @@ class Printed:
 
     def end(self, line: str) -> None:
         pass
-
-
-class Terminal:
-    """A stream on which a line can be erased."""
-
-    def __init__(self, stream: TextIO):
-        self.stream = stream
-
-    def show(self, line: str, kept: bool) -> None:
-        line = line if kept else line[: shutil.get_terminal_size().columns - 1]
-        print(ERASE + line, end="\n" if kept else "", file=self.stream, flush=True)
-
-    def end(self, line: str) -> None:
-        print(ERASE, end="", file=self.stream, flush=True)
 
 
 class Notebook:

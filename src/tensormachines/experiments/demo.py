@@ -27,6 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from .._data.atomic_file import complete_or_not
+from .._data.terminal import Terminal
 from ..estimators import TensorMachineClassifier, TensorMachineRegressor
 
 METHODS = ["Tensor Machine", "linear", "PolynomialFeatures", "kernel ridge", "HistGradientBoosting"]
@@ -180,8 +181,7 @@ def run(task: Task, method: str, X: np.ndarray, y: np.ndarray) -> Result:
 def progress(done: int, total: int, what: str) -> None:
     if sys.stderr.isatty():
         bar = "#" * (30 * done // total)
-        end = "\n" if done == total else ""
-        print(f"\r[{bar:.<30}] {done}/{total} {what:<45}", end=end, file=sys.stderr, flush=True)
+        Terminal(sys.stderr).show(f"[{bar:.<30}] {done}/{total} {what}", kept=done == total)
     elif what:
         print(f"{done}/{total} {what}", file=sys.stderr, flush=True)
 

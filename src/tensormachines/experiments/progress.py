@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TextIO
 
+from .._data.terminal import Terminal
 from .report.labels import count, duration
-
-WIDTH = 118
 
 
 class Progress:
@@ -27,6 +26,7 @@ class Progress:
     ):
         self.parts = dict(parts)
         self.stream = sys.stderr if stream is None else stream
+        self._terminal = Terminal(self.stream)
         self.one_line = alone and self.stream.isatty()
         self._clock = clock
         self._began = clock()
@@ -64,11 +64,11 @@ class Progress:
 
     def tick(self) -> None:
         if self.one_line:
-            print(f"\r{self._line()[:WIDTH]:<{WIDTH}}", end="", file=self.stream, flush=True)
+            self._terminal.show(self._line())
 
     def end(self) -> None:
         if self.one_line:
-            print(f"\r{'':<{WIDTH}}\r", end="", file=self.stream)
+            self._terminal.end()
         print(f"{count(self._n_fits, 'fit')} in {duration(self.seconds())}.", file=self.stream, flush=True)
 
     def seconds(self) -> float:
