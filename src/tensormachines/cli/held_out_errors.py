@@ -28,10 +28,10 @@ def show_errors_of_fit(model: Any, options: argparse.Namespace, held: Training |
 def _errors(model: Any, options: argparse.Namespace, held: Training | None) -> tuple[int, dict[str, Errors]]:
     if held is not None:
         return len(held.y), errors_in(model, Rows(held.X, held.y, known=held.known, weight=held.weight))
-    rows = rows_for(model, options.data if options.test is None else options.test, options)
-    if options.test is None:
-        rows.only = partial(_are_held_out, options.holdout, options.random_state)
-    return errors_on(model, rows)
+    if options.test is not None:
+        return errors_on(model, rows_for(model, options.test, options))
+    only = partial(_are_held_out, options.holdout, options.random_state)
+    return errors_on(model, rows_for(model, options.data, options, only))
 
 
 def _errors_on_cluster(

@@ -103,18 +103,21 @@ def names_of_numbers(model: Any, targets: list[str]) -> list[str]:
     return targets if len(targets) == n_outputs else list(map(str, range(n_outputs)))
 
 
-def rows_for(model: Any, path: str, options: argparse.Namespace) -> SparseRows | TableRows:
+def rows_for(
+    model: Any, path: str, options: argparse.Namespace, only: Only | None = None
+) -> SparseRows | TableRows:
+    """Return the rows of a file; with ``only``, those for which it is true, see `TableRows`."""
     weight = getattr(options, "weight", None)
     if is_svmlight(path):
         beside = [kind for kind in ("target", "weight") if getattr(options, kind, None) is not None]
         for kind in (*asked_for(options), *beside):
             raise ValueError(f"--{kind} names a column, and columns of svmlight files have no names.")
-        return SparseRows(model, path, options.zero_based)
+        return SparseRows(model, path, options.zero_based, only)
     # Only by the notations of the fit: in another file, 1,234 or 5 % may mean something else.
     notations = {name: Notation.parse(text) for name, text in getattr(model, "_notations", {}).items()}
     file = open_columns(path, options.delimiter, options.decimal, options.encoding, notations)
     known = columns_of_model(model, file, options) if hasattr(options, "exposure") else {}
-    return TableRows(model, file, getattr(options, "target", None), known, weight)
+    return TableRows(model, file, getattr(options, "target", None), known, weight, only)
 
 
 def source_of(rows: SparseRows | TableRows, known: KnownRows | None = None) -> Source:
@@ -145,7 +148,7 @@ def targets_and_weights(model: Any, block: Rows) -> tuple[Any, Any]:
 class SparseRows:
     """The rows of svmlight files; see `TableRows`."""
 
-    def __init__(self, model: Any, path: str, zero_based: bool, only: Only | None = None):
+    def __init__(self, model: Any, path: str, zero_based: bool, only: Only | None):
         if hasattr(model, "feature_names_in_"):
             raise ValueError(
                 f"The model was fitted to columns with names, and those of {path} have none: give CSV, "
