@@ -115,8 +115,10 @@ def fit_trend(
     present = weight > 0
     Z, y, weight = Z[present], y[present], weight[present]
     mean = np.average(Z, axis=0, weights=weight)
-    fit = _ridge if loss == SQUARED else _logistic
-    coef, bias, close = fit(Z - mean, y, weight, loss, n_outputs)
+    if loss == SQUARED:
+        coef, bias, close = _ridge(Z - mean, y, weight)
+    else:
+        (coef, bias), close = _logistic(Z - mean, y, weight, loss, n_outputs), False
     if not np.isfinite(coef).all():
         return None
     layout = Layout(basis.width, 1, 1, n_outputs)
@@ -152,9 +154,7 @@ def _features(columns: Sequence[SplineColumn]) -> np.ndarray:
     return np.array(features, dtype=np.int64)
 
 
-def _ridge(
-    Z: np.ndarray, y: np.ndarray, weight: np.ndarray, loss: Loss, n_outputs: int
-) -> tuple[np.ndarray, np.ndarray, bool]:
+def _ridge(Z: np.ndarray, y: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """Return coefficients (features, n_outputs), intercepts, and whether the trend is close to the target.
 
     The penalty minimises the generalised cross-validation error (Golub, Heath and Wahba 1979)."""
@@ -186,7 +186,7 @@ def _ridge(
 
 def _logistic(
     Z: np.ndarray, y: np.ndarray, weight: np.ndarray, loss: Loss, n_outputs: int
-) -> tuple[np.ndarray, np.ndarray, bool]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Return coefficients and intercepts of logistic regression, which never extrapolates."""
     layout = Layout(Z.shape[1], 1, 1, n_outputs)
     block = Block(Z, AffineBasis(Z.shape[1]), y, weight)
@@ -199,7 +199,7 @@ def _logistic(
     found = minimize(
         evaluate, np.zeros(layout.size), jac=True, method="L-BFGS-B", options={"maxiter": LOGISTIC_STEPS}
     )
-    return layout.linear(found.x), layout.bias(found.x), False
+    return layout.linear(found.x), layout.bias(found.x)
 
 
 def with_trends(basis: SplineBasis) -> tuple[SplineBasis, np.ndarray]:

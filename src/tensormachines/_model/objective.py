@@ -16,7 +16,9 @@ from .layout import Layout
 from .losses import Loss
 from .threads import in_threads
 
-LARGEST_RATIO = 100.0  # of the mean norm of the columns of a factor to that of one of them
+LARGEST_RATIO = 100.0  # mean norm over the columns of a factor, divided by the norm of one column
+STEPS_AT_ONCE = 256  # between which Python can be interrupted
+NUMBERS_AT_ONCE = 1 << 16  # of a dot product
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,11 @@ class Objective:
             vector[...] = total / vector.dtype.type(weight)
         return value / weight, largest / weight, steps // shares.n_shares
 
-    def _stretches(
-        self, order: np.ndarray, at_once: int = 256
-    ) -> Generator[tuple[Any, np.ndarray], None, None]:
-        """Iterate over minibatches and the order of some steps along them; Python can be interrupted after
-        ``at_once`` steps."""
+    def _stretches(self, order: np.ndarray) -> Generator[tuple[Any, np.ndarray], None, None]:
+        """Iterate over minibatches and the order of some steps along them."""
         if isinstance(self.blocks, BlocksInMemory):
-            for start in range(0, len(order), at_once):
-                yield self._minibatches, order[start : start + at_once]
+            for start in range(0, len(order), STEPS_AT_ONCE):
+                yield self._minibatches, order[start : start + STEPS_AT_ONCE]
             return
         with closing(self.blocks.groups(order.tolist())) as groups:
             for group in groups:
@@ -252,9 +251,10 @@ def _relative(norms: np.ndarray) -> np.ndarray:
     return np.where(usable, np.sqrt(mean / np.maximum(norms, mean / LARGEST_RATIO)), 1)
 
 
-def _product(x: np.ndarray, y: np.ndarray, at_once: int = 1 << 16) -> float:
+def _product(x: np.ndarray, y: np.ndarray) -> float:
     """Return the dot product, summed in float64 by pieces: a float32 sum of millions loses four digits."""
     total = 0.0
-    for start in range(0, len(x), at_once):
-        total += float(np.dot(x[start : start + at_once], y[start : start + at_once]))
+    for start in range(0, len(x), NUMBERS_AT_ONCE):
+        some = slice(start, start + NUMBERS_AT_ONCE)
+        total += float(np.dot(x[some], y[some]))
     return total
