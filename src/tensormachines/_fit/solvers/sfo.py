@@ -16,6 +16,7 @@ from .protocol import Evaluate, Iterate, Outcome, Progress, Solution, Solver, St
 from .state import FLAG, VALUE, Number, Numbers, check, like
 from .sum_of_functions import SumOfFunctions
 
+OPTIMISER = "optimiser."  # before the names of its entries in a state
 LARGEST_LOSS = 0.5  # share of the total gain, or of the best value
 
 
@@ -35,27 +36,34 @@ def sfo(
     best = Best(start, math.inf, -math.inf)
     iteration, stalled = 0, False
     if resume is not None:
+        of_optimiser = {
+            name.removeprefix(OPTIMISER): value
+            for name, value in resume.items()
+            if name.startswith(OPTIMISER)
+        }
         check(
             resume,
             {
                 "iteration": Number(int, low=0, high=max_iter),
                 "progress": Numbers(VALUE, progress.window),
                 "stalled": FLAG,
-                **{"best.point": like(start), "best.value": VALUE, "best.first": VALUE},
-                **{f"optimiser.{name}": entry for name, entry in optimiser.entries(resume).items()},
+                "best.point": like(start),
+                "best.value": VALUE,
+                "best.first": VALUE,
+                **{OPTIMISER + name: entry for name, entry in optimiser.entries(of_optimiser).items()},
             },
         )
         iteration, progress.values, stalled = resume["iteration"], resume["progress"], resume["stalled"]
         best = Best(resume["best.point"], resume["best.value"], resume["best.first"])
-        optimiser.restore(
-            {name[10:]: value for name, value in resume.items() if name.startswith("optimiser.")}
-        )
+        optimiser.restore(of_optimiser)
 
     def state() -> State:
         return {
-            **{"iteration": iteration, "progress": list(progress.values), "stalled": stalled},
+            "iteration": iteration,
+            "progress": list(progress.values),
+            "stalled": stalled,
             **{f"best.{name}": value for name, value in vars(best).items()},
-            **{f"optimiser.{name}": value for name, value in optimiser.state().items()},
+            **{OPTIMISER + name: value for name, value in optimiser.state().items()},
         }
 
     while True:

@@ -89,7 +89,7 @@ class SumOfFunctions:
 
     def entries(self, state: State) -> dict[str, Entry]:
         """Return the allowed entries of a state; its size, on which other entries depend, may be anything."""
-        size = state.get("optimiser.space.size")
+        size = state.get("space.size")
         size = size if type(size) is int and 0 <= size <= self.space.capacity else self.space.size
         function = Number(int, low=0, high=self.n_functions - 1)
         return {
