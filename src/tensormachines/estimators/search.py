@@ -54,8 +54,14 @@ class Search(CallbackSupportMixin, TakesFrames):
 
     _estimator_class: ClassVar[type[PolynomialModel]]
     _passed_on: ClassVar[tuple[str, ...]] = (
-        *("shared_factors", "jumps", *COLUMN_PARAMETERS),
-        *("solver", "tol", "init_scale", "n_restarts", "n_jobs"),
+        "shared_factors",
+        "jumps",
+        *COLUMN_PARAMETERS,
+        "solver",
+        "tol",
+        "init_scale",
+        "n_restarts",
+        "n_jobs",
     )
     _clock: Clock = time.monotonic  # of the time budget
 

@@ -20,8 +20,13 @@ from .._model.total_effects import shares, total_effects
 MOST_ENTRIES = 1 << 18  # projections that are computed for importances: less than a hundredth of a second
 MOST_ENTRIES_FOR_PARTS = 1 << 20  # the same for mean parts: two hundredths
 TRAINING_FACTS = (  # after `fit`, not after `partial_fit`
-    *("_mean_outputs", "_mean_parts", "_importances", "_relevance"),
-    *("solver_", "loss_curve_", "validation_loss_curve_"),
+    "_mean_outputs",
+    "_mean_parts",
+    "_importances",
+    "_relevance",
+    "solver_",
+    "loss_curve_",
+    "validation_loss_curve_",
 )
 
 

@@ -171,8 +171,11 @@ def load(path: str | PathLike[str]) -> Any:
 def _classes(peers: bool) -> dict[str, Any]:
     """Return all classes that can be saved, by name; ``peers`` are slow to import."""
     classes: list[Any] = [
-        *(TensorMachineRegressor, TensorMachineClassifier, TensorMachineFeatures),
-        *(TensorMachineRegressorCV, TensorMachineClassifierCV),
+        TensorMachineRegressor,
+        TensorMachineClassifier,
+        TensorMachineFeatures,
+        TensorMachineRegressorCV,
+        TensorMachineClassifierCV,
     ]
     if peers:
         from ..peers.factorization import FactorizationMachineClassifier, FactorizationMachineRegressor

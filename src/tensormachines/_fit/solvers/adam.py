@@ -70,8 +70,15 @@ def adam(
             },
         )
     state: State = resume or {
-        **{"params": start, "mean": zeros, "square": zeros, "safe": start},
-        **{"epoch": 0, "step": 0, "evaluations": 0, "retreats": 0, "lowest": lowest},
+        "params": start,
+        "mean": zeros,
+        "square": zeros,
+        "safe": start,
+        "epoch": 0,
+        "step": 0,
+        "evaluations": 0,
+        "retreats": 0,
+        "lowest": lowest,
     }
     if resume is None and lowest < math.inf:
         value = yield from _value(start, n_functions, whole_epochs, strength)

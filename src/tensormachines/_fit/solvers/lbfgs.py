@@ -75,19 +75,16 @@ def lbfgs(
 
     def state() -> State:
         return {
-            **{
-                "params": here.params,
-                "value": here.value,
-                "gradient": here.gradient,
-                "iteration": iteration,
-                "evaluations": evaluations,
-            },
+            "params": here.params,
+            "value": here.value,
+            "gradient": here.gradient,
+            "iteration": iteration,
+            "evaluations": evaluations,
             **inverse.state(),
-            **{
-                "steps": np.array([pair.step for pair in pairs], start.dtype).reshape(-1, len(start)),
-                "changes": np.array([pair.change for pair in pairs], start.dtype).reshape(-1, len(start)),
-            },
-            **{"progress": list(progress.values), "stalled": stalled},
+            "steps": np.array([pair.step for pair in pairs], start.dtype).reshape(-1, len(start)),
+            "changes": np.array([pair.change for pair in pairs], start.dtype).reshape(-1, len(start)),
+            "progress": list(progress.values),
+            "stalled": stalled,
         }
 
     blas = get_blas_funcs(("axpy", "dot"), (start,))

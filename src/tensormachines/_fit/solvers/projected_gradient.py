@@ -44,7 +44,8 @@ def projected_gradient(
             resume,
             {
                 **{name: like(start) for name in ("params", "gradient", "best")},
-                **{name: VALUE for name in ("value", "best_value")},
+                "value": VALUE,
+                "best_value": VALUE,
                 "recent": Numbers(VALUE, REMEMBERED_VALUES, fewest=1),
                 "length": Number(float, low=SHORTEST, high=LONGEST),
                 "iteration": Number(int, low=0, high=max_iter),
@@ -61,21 +62,17 @@ def projected_gradient(
 
     def state() -> State:
         return {
-            **{
-                "params": params,
-                "value": value,
-                "gradient": gradient,
-                "best": best,
-                "best_value": best_value,
-                "recent": list(recent),
-            },
-            **{
-                "length": length,
-                "iteration": iteration,
-                "evaluations": evaluations,
-                "progress": list(progress.values),
-                "stalled": stalled,
-            },
+            "params": params,
+            "value": value,
+            "gradient": gradient,
+            "best": best,
+            "best_value": best_value,
+            "recent": list(recent),
+            "length": length,
+            "iteration": iteration,
+            "evaluations": evaluations,
+            "progress": list(progress.values),
+            "stalled": stalled,
         }
 
     while True:
