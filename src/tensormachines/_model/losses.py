@@ -254,19 +254,23 @@ def in_units(loss: Loss, **units: Any) -> Loss:
 
 
 USUAL_POWER, USUAL_QUANTILE = 1.5, 0.5
-NAMES = ("squared_error", "poisson", "gamma", "tweedie", "absolute_error", "huber", "quantile")
+BY_NAME: dict[str, Callable[[float, float], Loss]] = {  # given a power and a level
+    "squared_error": lambda *_: SQUARED,
+    "poisson": lambda *_: POISSON,
+    "gamma": lambda *_: GAMMA,
+    "tweedie": lambda power, _: tweedie(power),
+    "absolute_error": lambda *_: ABSOLUTE,
+    "huber": lambda *_: huber(HUBER),
+    "quantile": lambda _, level: quantile(level),
+}
+NAMES = tuple(BY_NAME)
 
 
 def loss_named(name: Any, power: float, level: float) -> Loss:
     """Return the loss of a regressor, by its name or from a user's function.
 
     ``power`` and ``level`` belong to "tweedie" and "quantile"."""
-    if callable(name):
-        return own_loss(name)
-    fixed = {"squared_error": SQUARED, "poisson": POISSON, "gamma": GAMMA, "absolute_error": ABSOLUTE}
-    if name in fixed:
-        return fixed[name]
-    return tweedie(power) if name == "tweedie" else quantile(level) if name == "quantile" else huber(HUBER)
+    return own_loss(name) if callable(name) else BY_NAME[name](power, level)
 
 
 def is_defined(loss: Loss, y: np.ndarray) -> bool:
