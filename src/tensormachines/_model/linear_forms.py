@@ -178,10 +178,5 @@ def _at_states(column: SplineColumn, shape: SplineShape) -> np.ndarray:
     column has no reference. The same holds for a number in a column without numbers in the fit."""
     n_knots, reference = len(column.knots), column.reference
     table = column.table(shape)
-    if not column.periodic:
-        # Repeats `spline_column.cosines`, rounded as in all earlier exports: the last digits differ.
-        k, rank, roughness = np.arange(1, column.waves + 1), column.ranks, shape.roughness
-        strength = 1 / (1 + (np.pi * k / roughness) ** 2) / ((roughness / np.tanh(roughness) - 1) / 2)
-        table[:n_knots, : column.waves] = np.sqrt(2 * strength) * np.cos(np.pi * np.outer(rank, k))
     common = table[reference] if reference >= 0 else np.zeros(column.width)
     return np.vstack([table[:n_knots] if n_knots else common, table[n_knots] if column.missing else common])
