@@ -316,7 +316,7 @@ def test_arrays_files_blocks_and_searches_have_periods(clock, tmp_path):
         ({"monotonic_cst": {"dose": 1}, "solver": "lbfgs"}, "needs solver='adam'"),
         (
             {"monotonic_cst": {"dose": 1}, "interaction_cst": [{"age"}, {"dose", "group"}]},
-            "has a set with column 'dose', which monotonic_cst has a sign for",
+            "a set that contains column 'dose', which has a sign in monotonic_cst",
         ),
         ({"monotonic_cst": {"dose": 1}, "trend": True}, "leave trend out"),
         ({"monotonic_cst": {"dose": 1}, "jumps": True}, "leave jumps out"),
@@ -346,7 +346,7 @@ def test_columns_without_names_have_the_numbers_of_parameters(mixed):
     table, y = mixed
     X = table[["dose", "age", "kind"]].to_numpy()
     for settings, message in (
-        ({"interaction_cst": [[0, 1]], "monotonic_cst": [1, 0, 0]}, "a set with column 0 of X, which"),
+        ({"interaction_cst": [[0, 1]], "monotonic_cst": [1, 0, 0]}, "that contains column 0 of X, which"),
         ({"periodic_features": {0: 1}}, "a period of 1 for column 0 of X, whose"),
         ({"categorical_features": [2], "monotonic_cst": {2: 1}}, "for column 2 of X, which is a category"),
     ):
@@ -386,7 +386,7 @@ def test_what_the_parameters_need_is_said(mixed, tmp_path):
     numbers = table[["dose", "age"]]
     with pytest.raises(ValueError, match="needs two classes"):
         TensorMachineClassifier(monotonic_cst={"dose": 1}).fit(table, table.group)
-    with pytest.raises(ValueError, match="all columns meet"):
+    with pytest.raises(ValueError, match="all columns interact: use another basis with interaction_cst"):
         TensorMachineRegressor(interaction_cst=[[0]], basis="sphere").fit(numbers, y)
     with pytest.raises(ValueError, match="categorical_features needs dense rows"):
         TensorMachineRegressor(categorical_features=[0], basis="standard").fit(numbers, y)

@@ -122,7 +122,7 @@ def test_a_target_without_noise_has_intervals_without_width():
 def test_coverage_that_few_rows_cannot_have_is_noticed():
     X, y, _ = noisy(30, 0)
     model = TensorMachineRegressor(intervals=True, degree=1, random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="coverage 0.99 need 199 rows at least, and the fit had 30"):
+    with pytest.warns(UserWarning, match="coverage 0.99 need at least 199 rows, and the fit had 30"):
         model.predict_interval(X, 0.99)
 
 

@@ -216,5 +216,5 @@ def test_labels_in_files_and_on_dask_are_those_in_memory(rows, tmp_path):
         TensorMachineClassifier(class_weight="balanced").fit(lazy[names], lazy[labels])
     with pytest.raises(ValueError, match="y must hold 0 and 1, a column for each label of a row, or one"):
         TensorMachineClassifier().fit(lazy[names], lazy[["red", "x1"]])
-    with pytest.raises(ValueError, match="in memory, on Dask, and in files with names of columns"):
+    with pytest.raises(ValueError, match="in memory, on Dask, or in files with column names"):
         TensorMachineClassifier().fit(blocks.npy(X, Y))

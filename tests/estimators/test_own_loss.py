@@ -217,7 +217,7 @@ def test_a_search_scores_by_it(rng):
             r"a number for each row.*got \(\) and",
         ),
         (lambda y, z: (z - np.log(z), 1 - 1 / z), ValueError, "must be finite for every y.*z = 0"),
-        (lambda y, z: (np.exp(z) - y * z, np.exp(z) - y), ValueError, "must be 0 or more: for y = "),
+        (lambda y, z: (np.exp(z) - y * z, np.exp(z) - y), ValueError, "must not be negative: for y = "),
         (lambda y, z: (0.5 * (z - y) ** 2, y - z), ValueError, "loss has no minimum"),
         (lambda y, z: (np.maximum(z, 0), np.ones_like(z)), ValueError, "loss has no minimum"),
         (lambda y, z: (0.5 * (z - y) ** 2, 3 * (z - y)), ValueError, "these do not agree: for y = "),

@@ -236,7 +236,7 @@ def test_missing_values_in_sparse_rows_are_refused_by_name(kind):
     model = TensorMachineRegressor(degree=2, rank=1, random_state=0).fit(sparse.csr_matrix(X), np.arange(20))
     X[3, 3] = np.nan
     rows = kind(sparse.csr_matrix(X))
-    with pytest.raises(ValueError, match="sparse and has NaN"):
+    with pytest.raises(ValueError, match="sparse and contains NaN"):
         model.predict(rows)
-    with pytest.raises(ValueError, match="sparse and has NaN"):
+    with pytest.raises(ValueError, match="sparse and contains NaN"):
         TensorMachineRegressor().fit(rows, np.arange(20))

@@ -63,7 +63,7 @@ def test_the_loss_of_counts_is_half_the_deviance_in_units_of_their_mean(rng):
     rate, mean = y / exposure, np.average((y / exposure)[OWN], weights=exposure[OWN])
     deviance = mean_poisson_deviance(rate[NEW], model.predict(X[NEW]), sample_weight=exposure[NEW])
     assert model.validation_loss_curve_[-1] == pytest.approx(deviance / mean / 2, rel=1e-9)
-    with pytest.raises(ValueError, match="with X_val, give both or neither"):
+    with pytest.raises(ValueError, match="exposure belongs to X and exposure_val to X_val: give both"):
         model.fit(**given(X, y, exposure=exposure[OWN]))
 
 
@@ -87,7 +87,7 @@ def test_offsets_of_numbers(rows, rng):
     model = TensorMachineRegressor(**PLAIN).fit(**given(X, y, offset=offset[OWN], offset_val=offset[NEW]))
     error = mean_squared_error(y[NEW], model.predict(X[NEW], offset=offset[NEW]))
     assert model.validation_loss_curve_[-1] == pytest.approx(error / (y - offset)[OWN].var() / 2, rel=1e-9)
-    with pytest.raises(ValueError, match="offset and offset_val are those of the rows of X and X_val"):
+    with pytest.raises(ValueError, match="offset belongs to X and offset_val to X_val: give both"):
         model.fit(**given(X, y, offset=offset[OWN]))
     with pytest.raises(ValueError, match="offset must have one number for each row, got 3 for"):
         model.fit(**given(X, y, offset=offset[OWN], offset_val=offset[:3]))
@@ -246,7 +246,7 @@ def test_a_pipeline_transforms_them(rows):
         ({"sample_weight_val": np.zeros(100)}, "at least one (non-zero number|positive weight)"),
         ({"X_val": blocks.iterable(lambda: [])}, "needs rows in memory, but X_val is"),
         ({"X": blocks.iterable(lambda: []), "y": None}, "needs rows in memory, but X is"),
-        ({"exposure_val": np.ones(100)}, "with X_val, give both or neither"),
+        ({"exposure_val": np.ones(100)}, "exposure belongs to X and exposure_val to X_val: give both"),
     ],
 )
 def test_rows_that_cannot_be_used(rows, others, message):

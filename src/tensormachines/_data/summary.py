@@ -211,9 +211,9 @@ class Summarise:
     def _check(self, y: np.ndarray) -> None:
         if self.classification and y.shape[1] != 1:
             raise ValueError(
-                f"y must have one column of classes, got {y.shape[1]}. TensorMachineClassifier takes several "
-                "labels of a row, a column of 0 and 1 for each, in memory, on Dask, and in files with names "
-                "of columns."
+                f"y must have one column of classes, got {y.shape[1]}. For several labels per row (a column "
+                "of 0 and 1 each), use TensorMachineClassifier with data in memory, on Dask, or in files "
+                "with column names."
             )
         if self.classification and y.dtype.kind == "f" and (y != np.floor(y)).any():
             raise ValueError("y must hold classes, got real numbers: use a regressor for them.")

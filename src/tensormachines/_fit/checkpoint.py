@@ -197,7 +197,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, State]]:
         if facts["format"] != FORMAT:
             raise ValueError(f"format {facts['format']}, but this version reads {FORMAT}")
         if not isinstance(facts["identity"], dict):
-            raise ValueError("it does not say which fit it is of")
+            raise ValueError("it does not say to which fit it belongs")
         states: dict[str, State] = {number: dict(state) for number, state in facts["states"].items()}
     except DAMAGED_ARCHIVE as error:
         raise ValueError(

@@ -111,8 +111,8 @@ def _refuse_negative(y: np.ndarray, z: float, values: np.ndarray) -> None:
     row = int(np.argmin(values))
     if values[row] < -NEGATIVE * np.abs(values).max():
         raise ValueError(
-            f"loss(y, z) must be 0 or more: for y = {y[row]:g}, z = {z:g} it returned {values[row]:g}. Add a "
-            "function of y alone, by which the loss is 0 for the best z."
+            f"loss(y, z) must not be negative: for y = {y[row]:g}, z = {z:g} it returned {values[row]:g}. "
+            "Add a term that depends on y alone, so that the smallest loss over z is 0."
         )
 
 

@@ -77,8 +77,8 @@ def check_constraints(model: Any) -> None:
             )
         if model.basis in ("sphere", "unit"):
             raise ValueError(
-                f"basis={model.basis!r} divides rows by their norm, so that all columns meet: {name} needs "
-                "another one."
+                f"basis={model.basis!r} divides each row by its norm, which makes all columns interact: use "
+                f"another basis with {name}."
             )
     for name in ("trend", "jumps"):
         if model.monotonic_cst is not None and getattr(model, name) is True:
@@ -193,15 +193,15 @@ def find_constraints(
         if bound and len(columns) > 1:
             label = column_label(names, bound[0])
             raise ValueError(
-                f"interaction_cst has a set with {label}, which monotonic_cst has a sign for: such a column "
-                "meets no other. Leave it out of one of them."
+                f"interaction_cst has a set that contains {label}, which has a sign in monotonic_cst. A "
+                "monotonic column cannot interact: remove it from one of the two."
             )
     for j, sign in enumerate(signs):
         if sign and list(sources).count(j) > 1:
             label = column_label(names, j)
             raise ValueError(
-                f"monotonic_cst has a sign for {label}, which holds dates: their place in the year, week and "
-                "day goes round."
+                f"monotonic_cst has a sign for {label}, which holds dates. Their position in the year, week "
+                "and day is cyclic, so the column cannot be monotonic."
             )
     if meetings is not None:
         meetings = tuple(

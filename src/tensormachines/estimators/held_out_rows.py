@@ -57,8 +57,7 @@ def require_pairs(given: GivenRows | None, known: dict[str, tuple[Any, Any]]) ->
     for name, (own, of_given) in known.items():
         if (of_given is not None) != (given is not None and own is not None):
             raise ValueError(
-                f"{name} and {name}_val are those of the rows of X and X_val: with X_val, give both or "
-                f"neither; without it, give no {name}_val."
+                f"{name} belongs to X and {name}_val to X_val: give both or neither. {name}_val needs X_val."
             )
 
 

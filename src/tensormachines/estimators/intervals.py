@@ -107,8 +107,9 @@ def bounds_of(model: Any, X: Any, coverage: Any) -> np.ndarray:
     fewest = int(np.ceil(round(2 / (1 - coverage), 9))) - 1
     if model._intervals.n_rows < fewest:
         warnings.warn(
-            f"Intervals of coverage {coverage} need {fewest:,} rows at least, and the fit had "
-            f"{model._intervals.n_rows:,}: they end at the largest errors of these, and cover less.",
+            f"Intervals of coverage {coverage} need at least {fewest:,} rows, and the fit had "
+            f"{model._intervals.n_rows:,}: they end at the largest errors of the fit, and cover less than "
+            "that.",
             UserWarning,
             stacklevel=3,
         )

@@ -159,8 +159,8 @@ class TakesFrames(BaseEstimator):
         rows = checked[0] if y else checked
         if sparse.issparse(rows) and np.isnan(rows.data).any():
             raise ValueError(
-                "X is sparse and has NaN: give dense rows, where a missing value is a state of its own, or "
-                "put numbers in its place."
+                "X is sparse and contains NaN: give dense rows, which may have missing values, or impute "
+                "them first."
             )
         return checked
 
