@@ -13,11 +13,11 @@ import numpy as np
 from .dask import aligned, is_array, is_frame, lengths_of, partitions_of, require_collection
 from .files.checks import check_same_rows
 
-Free = Callable[[Any, Any, Any], tuple[np.ndarray, np.ndarray | None]]
+WithoutKnownPart = Callable[[Any, Any, Any], tuple[np.ndarray, np.ndarray | None]]
 
 
 def map_targets(
-    function: Free, X: Any, y: Any, weight: Any, known: Any, what: str, weighted: bool
+    function: WithoutKnownPart, X: Any, y: Any, weight: Any, known: Any, what: str, weighted: bool
 ) -> tuple[Any, Any]:
     """Return the targets and weights that a function computes from those of X and one number per row, as lazy
     Dask arrays. There are no weights unless the function is ``weighted`` or there were weights before.
@@ -31,7 +31,7 @@ def map_targets(
     pairs = zip(list(beside.items())[1:], others, strict=True)
     collections = [y, *(aligned(y, lengths, each, of, name, "y") for (name, each), of in pairs)]
     parts = zip(*(partitions_of(each, is_array(X)) for each in collections), strict=True)
-    call = dask.delayed(_freed, pure=False)
+    call = dask.delayed(_without_known_part, pure=False)
     made = [call(function, number, *of_part) for number, of_part in enumerate(parts)]
     width = (y.shape[1],) if y.ndim == 2 else ()
     targets = [_array(each[0], (length, *width)) for each, length in zip(made, lengths, strict=True)]
@@ -45,8 +45,8 @@ def _array(values: Any, shape: tuple[int, ...]) -> Any:
     return dask.array.from_delayed(values, shape=shape, dtype=np.float64)
 
 
-def _freed(
-    function: Free, number: int, y: Any, known: Any, weight: Any = None
+def _without_known_part(
+    function: WithoutKnownPart, number: int, y: Any, known: Any, weight: Any = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Apply the function to a partition, numbered from 0."""
     try:

@@ -160,8 +160,8 @@ class Shares(Protocol):
 
 
 class Blocks(Protocol):
-    """Blocks in ``len(weights)`` parts, wherever they are. A fit needs only sums over them, or steps along
-    them: on this machine, or along the ``shares`` of several machines."""
+    """Blocks in ``len(weights)`` parts, wherever they are. A fit needs only sums over them and minibatch
+    steps along them, here or on the machines that hold ``shares``."""
 
     weights: np.ndarray  # of the parts
 

@@ -6,4 +6,4 @@ from typing import Any, TypeAlias
 
 Rows: TypeAlias = Any  # an ndarray, or a CSR matrix or array, of shape (rows, columns)
 
-ROWS_AT_ONCE = 4096  # of passes in NumPy
+ROWS_AT_ONCE = 4096  # rows per pass in NumPy

@@ -255,12 +255,12 @@ def rows_with_targets(block: CellBlock, training: Training) -> np.ndarray:
 
 
 class FileRows(ColumnSource):
-    """The rows of a file that have a target, for a fit: without a share that is held out, where there is one.
+    """The rows of a file that have a target, without the held-out share, if any.
 
     ``classes`` says whether the targets are classes, and ``whole`` whether these are whole numbers or
-    booleans; other numbers are classes by their names. ``given``
-    is the number of rows of the latest pass, ``held`` that of the rows held out of it, and ``seen`` that of
-    all rows. ``loss`` is needed where there is an exposure or an offset, of which the targets are freed.
+    booleans; other numbers are classes by their names. ``given`` is the number of rows of the latest pass,
+    ``held`` that of the rows held out of it, and ``seen`` that of all rows. ``loss`` is needed if there is an
+    exposure or an offset, which is removed from the targets.
     """
 
     holdout: tuple[float, int] | None = None  # the share, and a seed

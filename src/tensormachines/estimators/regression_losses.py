@@ -129,12 +129,12 @@ def without_offset(loss: Loss, X: Any, y: Any, sample_weight: Any, offset: Any) 
             f"offset needs X and y in memory or on Dask: let the source {_without_offset_in_words(loss)}."
         )
     if is_on_dask(X):
-        free, beside = partial(_freed_of_offset, loss), import_dask("dask_beside")
-        return beside.map_targets(free, X, y, sample_weight, offset, "offset", weighted=loss.log_link)
-    return _freed_of_offset(loss, y, sample_weight, offset)
+        function, beside = partial(_without_known_part, loss), import_dask("dask_beside")
+        return beside.map_targets(function, X, y, sample_weight, offset, "offset", weighted=loss.log_link)
+    return _without_known_part(loss, y, sample_weight, offset)
 
 
-def _freed_of_offset(loss: Loss, y: Any, sample_weight: Any, offset: Any) -> tuple[np.ndarray, Any]:
+def _without_known_part(loss: Loss, y: Any, sample_weight: Any, offset: Any) -> tuple[np.ndarray, Any]:
     offset = checked_offset(offset, loss.log_link)
     _require_length(offset, y, "offset")
     values = np.asarray(y, dtype=np.float64)
