@@ -9,6 +9,8 @@ from sklearn.metrics import mean_gamma_deviance, mean_pinball_loss, r2_score
 
 from commands import QUICK, QUICKLY, error_of, pd, run
 from tensormachines import TensorMachineRegressor, load
+from tensormachines._model.losses import NAMES
+from tensormachines.cli import main
 
 PINBALL = partial(mean_pinball_loss, alpha=0.9)
 
@@ -31,6 +33,14 @@ def test_fit_and_predict(table, tmp_path, options, settings):
     assert run("predict", tmp_path / "rent.tm", table, "-o", tmp_path / "out.csv") == 0
     predicted = pd.read_csv(tmp_path / "out.csv").iloc[:, -1]
     np.testing.assert_allclose(predicted, found.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_help_lists_all_losses_of_regressors(capsys, command):
+    """A list of its own, because importing the losses would make help six times as slow."""
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"--loss {{{','.join(NAMES)}}}" in "".join(capsys.readouterr().out.split("\n"))
 
 
 def test_evaluate_shows_the_loss(table, tmp_path, capsys):
