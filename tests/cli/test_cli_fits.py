@@ -65,7 +65,7 @@ def test_a_streamed_fit_is_that_in_memory(here, capsys, suffix):
     table.loc[[3, 5000], "rent"] = np.nan
     table["pets"] = (table["rent"] > 700).astype(int)
     table["floor"] = [*table["floor"][:-50].astype(str), *["attic"] * 50]
-    table["weight"] = np.arange(9000) % 3
+    table["weight"] = np.arange(9000) % 30
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
         table.to_parquet("many.parquet")

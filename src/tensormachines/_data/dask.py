@@ -57,13 +57,13 @@ class RowsOnDask:
         if not any(lengths["X"]):
             raise ValueError("X has no rows.")
         present = lengths["X"] if sample_weight is None else _counts_of_positive(collections[-1])
-        firsts = np.cumsum([0, *present]).tolist()
+        firsts, firsts_present = (np.cumsum([0, *counts]).tolist() for counts in (lengths["X"], present))
         self.partitions = [
-            (number, firsts[number], parts)
+            (number, firsts[number], firsts_present[number], parts)
             for number, (length, *parts) in enumerate(zip(lengths["X"], *collections, strict=True))
             if length
         ]
-        self.n_rows = firsts[-1]
+        self.n_rows = firsts_present[-1]
         self.kept: WeakSet[Pieces | SharesOnDask] = WeakSet()
 
     @property
@@ -78,18 +78,25 @@ class RowsOnDask:
     def columns(self) -> Columns | None:
         return self.reader.columns
 
-    def _each(self, function: Callable[[Chunk], Any]) -> list[Any]:
-        shared = shared_node(OnPartition(self.reader, function))
+    def _each(self, function: Callable[[Chunk], Any], present: bool) -> list[Any]:
+        """Return a function of each chunk; the chunks of a fit have only the rows that are ``present``."""
+        shared = shared_node(OnPartition(self.reader, function, present))
         task = dask.delayed(partition, pure=False)
-        return [task(shared, number, first, *parts) for number, first, parts in self.partitions]
+        return [
+            task(shared, number, first_present if present else first, *parts)
+            for number, first, first_present, parts in self.partitions
+        ]
 
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
+        return self._sum(function, present=False)
+
+    def _sum(self, function: Callable[[Chunk], Any], present: bool) -> Any:
         with scheduler_needed():
-            return sum_of(self._each(function), _sum).compute()
+            return sum_of(self._each(function, present), _sum).compute()
 
     def total(self, function: Summarise) -> Summary:
         """Summarise all partitions, and learn the columns of frames."""
-        summary = self.sum(partial(summarised, function, self.feature_names))
+        summary = self._sum(partial(summarised, function, self.feature_names), present=True)
         if summary.counts is None:
             return summary
         columns = columns_of(self.feature_names, summary.counts)
@@ -100,7 +107,7 @@ class RowsOnDask:
         minibatch = min(self.n_rows / recipe.n_parts, PIECE)
         recipe = replace(recipe, n_others=max(1, round(self.n_rows / len(self.partitions) / minibatch)))
         with scheduler_needed():
-            pieces = Pieces(self._each(partial(_piece, recipe)), self.kept)
+            pieces = Pieces(self._each(partial(_piece, recipe), present=True), self.kept)
             measures = pieces.measures()
         n_parts = recipe.n_blocks
         training, sample, *held_out = (
@@ -288,16 +295,18 @@ class Reader:
 
 @dataclass(frozen=True)
 class OnPartition:
-    """A function of a partition, which is read as a chunk."""
+    """A function of a partition, which is read as a chunk, perhaps only of the rows that are ``present``."""
 
     reader: Reader
     function: Callable[[Chunk], Any]
+    present: bool
 
 
 def partition(what: OnPartition, number: int, first: int, X: Any, y: Any, weight: Any = None) -> Any:
     """Apply a function to a partition, numbered from 0 as in ``X.partitions``."""
     chunk = what.reader.read(X, y, weight, Where(f"partition {number}"))
-    return what.function(replace(chunk, first=first).present())
+    chunk = replace(chunk, first=first)
+    return what.function(chunk.present() if what.present else chunk)
 
 
 def _piece(recipe: Recipe, chunk: Chunk) -> BlockList:

@@ -65,7 +65,8 @@ class RowsOnDisk:
     def feature_names(self) -> list[str] | None:
         return self.source.feature_names
 
-    def _chunks(self, source: Iterable[Chunk]) -> Generator[Chunk, None, None]:
+    def _chunks(self, source: Iterable[Chunk], present: bool) -> Generator[Chunk, None, None]:
+        """Iterate over encoded chunks; those of a fit have only the rows that are ``present``."""
         first = 0
         with closing(ahead(source)) as chunks:
             for read in chunks:
@@ -78,13 +79,14 @@ class RowsOnDisk:
                 if self.columns is not None:
                     X = self.columns.encode(X, self.dtype)
                 X = X if isinstance(X, Frame) else canonical(X)
-                chunk = replace(read, X=X, y=read.y.reshape(len(read.y), -1), first=first).present()
+                chunk = replace(read, X=X, y=read.y.reshape(len(read.y), -1), first=first)
+                chunk = chunk.present() if present else chunk
                 yield chunk
                 first += len(chunk.y)
 
     def total(self, function: Summarise) -> Summary:
         """Summarise all chunks, and learn the columns of frames."""
-        summary = self.sum(lambda chunk: summarised(function, self.feature_names, chunk))
+        summary = self._sum(lambda chunk: summarised(function, self.feature_names, chunk), present=True)
         self.n_rows = summary.n_rows
         if summary.counts is None:
             return summary
@@ -93,17 +95,21 @@ class RowsOnDisk:
         return summary.encoded(self.columns)
 
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
+        """Return the sum of a function of all chunks."""
+        return self._sum(function, present=False)
+
+    def _sum(self, function: Callable[[Chunk], Any], present: bool) -> Any:
         """Return the sum of a function of all chunks.
 
         If a column turns out to be a category after some of it was read as numbers, everything is read
         again."""
         try:
-            return self._sum(function)
+            return self._sum_once(function, present)
         except ReadAgainError:
-            return self._sum(function)
+            return self._sum_once(function, present)
 
-    def _sum(self, function: Callable[[Chunk], Any]) -> Any:
-        with closing(self._chunks(self.source.first_pass())) as chunks:
+    def _sum_once(self, function: Callable[[Chunk], Any], present: bool) -> Any:
+        with closing(self._chunks(self.source.first_pass(), present)) as chunks:
             return reduce(add, map(function, chunks))
 
     def warn_of_mistakes(self, counts: FrameCounts) -> None:
@@ -122,7 +128,8 @@ class RowsOnDisk:
     def blocks(self, recipe: Recipe) -> tuple[Blocks, Blocks, Blocks | None]:
         scratch = self.scratch = Scratch(recipe.basis)
         sample, n_rows = [], 0
-        with closing(_joined(self._chunks(self.source), rows_dealt(recipe, self.n_columns))) as chunks:
+        present = self._chunks(self.source, present=True)
+        with closing(_joined(present, rows_dealt(recipe, self.n_columns))) as chunks:
             for chunk in chunks:
                 blocks = recipe(chunk)
                 sample.append(blocks.pop(recipe.n_parts))
