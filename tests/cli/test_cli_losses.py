@@ -115,3 +115,20 @@ def test_losses_are_for_regression(table, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run("fit", table, *options)
     assert "must be a number between 1 and 2, got '2'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+@pytest.mark.parametrize(
+    ("options", "loss"),
+    [
+        (["--quantile", "0.9"], "quantile"),
+        (["--quantile", "0.1", "0.9", "--loss", "absolute_error"], "quantile"),
+        (["--power", "1.2"], "tweedie"),
+        (["--power", "1.2", "--loss", "gamma"], "tweedie"),
+    ],
+)
+def test_settings_of_another_loss_are_refused(table, tmp_path, capsys, command, options, loss):
+    option = options[0]
+    message = error_of(capsys, command, table, "--target", "rent", *options, "-o", tmp_path / "rent.tm")
+    assert message == f"{option} needs --loss {loss}: give it, or leave out {option}."
+    assert not (tmp_path / "rent.tm").exists()

@@ -48,6 +48,7 @@ TUNE_EXAMPLES = """examples:
   tensormachines tune flats.csv --target rent --degrees 2 3 --test flats-new.csv -o rent.tm"""
 
 LOSS = ("loss", "power", "quantile", "intervals")
+ONE_LOSS = {"power": "tweedie", "quantile": "quantile"}  # by setting: the only loss that has it
 FIRST_SETTINGS = ("degree", "rank", "alpha", "trend", "jumps")
 MOST_JUMPS_SHOWN = 8
 
@@ -199,6 +200,9 @@ def tune(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace, names: Sequence[str]) -> dict[str, Any]:
+    for name, loss in ONE_LOSS.items():
+        if getattr(options, name) is not None and options.loss != loss:
+            raise ValueError(f"--{name} needs --loss {loss}: give it, or leave out --{name}.")
     settings = {name: getattr(options, name) for name in (*names, *LOSS)}
     if settings["quantile"] is not None and len(settings["quantile"]) == 1:
         (settings["quantile"],) = settings["quantile"]
