@@ -132,7 +132,9 @@ def test_a_distilled_polynomial_is_the_truth_where_that_is_one(flats):
     outputs = model.predict(table.dropna())
     assert small.fidelity == pytest.approx(r2_score(outputs, small.predict(table.dropna())), abs=1e-6)
     assert small.fidelity > 0.99
-    assert "% of the model" in repr(small)
+    title = repr(small).splitlines()[:2]
+    assert title[0].endswith("a missing number its mean.")
+    assert title[1].startswith(f"It is {100 * small.fidelity:.1f} % of the model (R2 against")
     assert np.isfinite(small.predict(table)).all()
 
 

@@ -53,7 +53,8 @@ class Ranked(Mapping[Any, float]):
         ]
         lines = lines or ["  none"]
         more = [f"  and {len(self) - len(shown)} smaller"] if len(self) > len(shown) else []
-        return "\n".join([f"{plain(self.title)}:", *lines, *more])
+        title = f"{self.title}:".split("\n")  # by this package: only keys are the user's
+        return "\n".join([*map(plain, title), *lines, *more])
 
 
 def in_words(key: Any) -> str:
