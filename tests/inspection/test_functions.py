@@ -144,6 +144,18 @@ def test_more_terms_are_more_of_the_model(flats):
     assert fidelities == sorted(fidelities)
 
 
+def test_distil_chooses_among_fewer_columns_if_categories_have_many_levels(rng):
+    codes = rng.integers(12, size=(1500, 22))
+    table = pd.DataFrame({f"c{j}": np.array([*"abcdefghijkl"])[column] for j, column in enumerate(codes.T)})
+    y = 3.0 * (table["c20"] == "b") + 2.0 * (table["c3"] == "f") + 0.1 * rng.standard_normal(len(table))
+    model = TensorMachineRegressor(degree=1, random_state=0).fit(table, y)
+    small = distil(model, table, terms=2)
+    assert set(small) == {(), ("c20 = b",), ("c3 = f",)}
+    assert len({name.split(" = ")[0] for name in small.names}) == 10
+    with pytest.raises(ValueError, match="more than 5,000 monomials of degree 3"):
+        distil(model, table, degree=3)
+
+
 def test_polynomials_of_splines_point_to_what_can_be_read(flats):
     model, *_ = flats
     for expand in (polynomial, to_sympy):

@@ -6,7 +6,7 @@ outputs (orthogonal matching pursuit). Coefficients are fitted by least squares.
 from __future__ import annotations
 
 import warnings
-from itertools import chain, combinations_with_replacement
+from itertools import chain, combinations_with_replacement, islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from .importances import NO_VARIANCE, column_importances
 from .monomials import Monomial, Polynomial
 
 MOST_COLUMNS = 20
+FEWEST_COLUMNS = 10  # if the others have too many levels; MOST_LEVELS of each are 4,600 monomials of degree 2
 MOST_LEVELS = 10  # the most frequent ones of a category
 MOST_THRESHOLDS = 4  # of a number
 MOST_MONOMIALS = 5000
@@ -64,7 +65,8 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
     model : fitted Tensor Machine
     X : array-like or sparse matrix of shape (n_samples, n_features), dataframe, source or Dask collection
         Rows on which the polynomial approximates the model; at most 2,000 of them are used. Monomials are
-        chosen from the 20 most important columns.
+        chosen from the 20 most important columns, or from fewer, but at least 10, if there would be more than
+        5,000 monomials, as with many categories.
     terms : int
         Number of monomials besides the constant.
     degree : int
@@ -99,8 +101,7 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
     if not outputs.var() > 0:
         raise ValueError(NO_VARIANCE)
     shares = column_importances(machine, rows)[number][: machine.basis.n_columns]
-    variables = _Variables(model, rows, sorted(np.argsort(-shares, kind="stable")[:MOST_COLUMNS].tolist()))
-    monomials = variables.monomials(degree)
+    variables, monomials = _candidates(model, rows, np.argsort(-shares, kind="stable").tolist(), degree)
     values = variables.of(rows)
     products = np.column_stack([values[:, list(monomial)].prod(axis=1) for monomial in monomials])
     mean, deviation = products.mean(axis=0), products.std(axis=0)
@@ -118,6 +119,21 @@ def distil(model: Any, X: Any, *, terms: int = 8, degree: int = 2, output: Any =
         entries[tuple(variables.names[v] for v in monomials[place])] = coefficient
     rest = centred - standard[:, found] @ weights
     return Distilled(model, entries, variables, 1 - float((rest**2).mean() / outputs.var()))
+
+
+def _candidates(
+    model: Any, rows: Any, columns: list[int], degree: int
+) -> tuple[_Variables, list[tuple[int, ...]]]:
+    """Return variables and their monomials, of so many of the first columns that there are not too many."""
+    most, fewest = (min(number, len(columns)) for number in (MOST_COLUMNS, FEWEST_COLUMNS))
+    for n_columns in range(most, fewest - 1, -1):
+        variables = _Variables(model, rows, sorted(columns[:n_columns]))
+        monomials = variables.monomials(degree)
+        if len(monomials) <= MOST_MONOMIALS:
+            return variables, monomials
+    raise ValueError(
+        f"There are more than {MOST_MONOMIALS:,} monomials of degree {degree} to choose from: lower degree."
+    )
 
 
 class _Variables:
@@ -163,16 +179,11 @@ class _Variables:
         return found
 
     def monomials(self, degree: int) -> list[tuple[int, ...]]:
-        """Return products of variables, without powers or products of indicators of one column."""
+        """Return products of variables, without powers or products of indicators of one column; if there are
+        too many, one more than MOST_MONOMIALS."""
         sizes = (combinations_with_replacement(range(len(self.places)), p) for p in range(1, degree + 1))
         allowed = (each for each in chain.from_iterable(sizes) if self._is_allowed(each))
-        found = [each for each, _ in zip(allowed, range(MOST_MONOMIALS + 1), strict=False)]
-        if len(found) > MOST_MONOMIALS:
-            raise ValueError(
-                f"There are more than {MOST_MONOMIALS:,} monomials of degree {degree} to choose from: "
-                "lower degree."
-            )
-        return found
+        return list(islice(allowed, MOST_MONOMIALS + 1))
 
     def _is_allowed(self, monomial: tuple[int, ...]) -> bool:
         columns = [self.places[v][0] for v in monomial if self.kinds[v] != NUMBER]
