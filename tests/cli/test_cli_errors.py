@@ -214,6 +214,15 @@ def test_defaults_in_the_help_are_those_of_the_estimator(capsys):
     assert f"default: {settings['solver']} " in text
 
 
+@pytest.mark.parametrize(("command", "repeats"), [("fit", True), ("tune", False)])
+def test_the_help_promises_equal_results_only_where_time_does_not_matter(command, repeats, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert ("results can be reproduced" in text) == repeats
+    assert ("depend on what the time budget suffices for" in text) != repeats
+
+
 def test_version(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--version"])

@@ -85,7 +85,7 @@ def add_fit(parser: Parser) -> None:
     settings.add_argument(
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 1)"
     )
-    _add_running(settings)
+    _add_running(settings, "default: 0, so that results can be reproduced")
     parser.set_defaults(run=fit)
 
 
@@ -116,7 +116,7 @@ def add_tune(parser: Parser) -> None:
     settings.add_argument(
         "--members", dest="n_members", type=positive, help="models whose mean is the result (default: 3)"
     )
-    _add_running(settings)
+    _add_running(settings, "default: 0; results also depend on what the time budget suffices for")
     parser.set_defaults(run=tune)
 
 
@@ -172,19 +172,19 @@ def _add_loss(settings: Any) -> None:
     add_column_settings(settings)
 
 
-def _add_running(settings: Any) -> None:
+def _add_running(settings: Any, default_seed: str) -> None:
     settings.add_argument(
         "--random-state",
         type=seed,
         default=0,
         metavar="SEED",
-        help="seed of the random numbers (default: 0, so that results can be reproduced)",
+        help=f"seed of the random numbers ({default_seed})",
     )
     settings.add_argument(
         "--n-jobs",
         type=threads,
         metavar="THREADS",
-        help="-1 for all cores (default: 1); the result is the same",
+        help="-1 for all cores (default: 1); the result of a fit is the same",
     )
 
 

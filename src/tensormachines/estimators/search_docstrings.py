@@ -95,7 +95,8 @@ n_restarts : int, default=1
 class_weight : dict or "balanced", optional
     Weights of the classes, which multiply the weights of the rows. Scores are not weighted by class.
 random_state : int, RandomState instance or None, default=None
-    Determines the splits, the rows of a rung and of a ``subsample``, the starts and the minibatches.
+    Determines the splits, the rows of a rung and of a ``subsample``, the starts and the minibatches. Results
+    repeat exactly only with ``time_budget=None``: otherwise they also depend on how fast the machine is.
 n_jobs : int, optional
     Number of threads.
 verbose : "auto" or int, default="auto"
