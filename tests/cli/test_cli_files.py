@@ -206,12 +206,27 @@ def test_rows_of_the_fit_are_recognised(here, capsys, how, target):
     assert "in the fit" not in capsys.readouterr().out
 
 
+@HOW
+def test_a_fit_says_that_rows_of_a_test_file_were_in_the_fit(here, table, capsys, how):
+    table.to_csv("t.csv", index=False)
+    table.assign(size=-table["size"]).to_csv("other.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "price", *QUICK, *how, "-o", "t.tm", "--test")
+    assert run(*fit, "t.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    note = lines.index("The rows of t.csv were in the fit: on new rows, errors are larger than these.")
+    assert lines[note + 1] == f"{len(table)} rows of t.csv:"
+    assert run(*fit, "other.csv") == 0
+    assert "in the fit" not in capsys.readouterr().out
+
+
 def test_the_report_says_that_rows_were_in_the_fit(here, table, capsys):
     table.to_csv("t.csv", index=False)
     assert run("fit", "t.csv", "--target", "price", *QUICK, "-o", "t.tm") == 0
     assert run("report", "t.tm", "t.csv", "-o", "t.html") == 0
     sentence = "The rows of t.csv were in the fit"
-    assert sentence in capsys.readouterr().out
+    note, result = capsys.readouterr().out.splitlines()[-2:]
+    assert note.startswith(sentence)
+    assert result.startswith("t.html: ")
     page = (here / "t.html").read_text(encoding="utf-8")
     assert f'<p class="lead"><strong>{sentence}' in page
 

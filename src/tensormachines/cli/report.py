@@ -58,9 +58,9 @@ def report(options: argparse.Namespace) -> int:
     warning = known.warning(name)  # known only after the pass
     write_text(options.output, page_of(found, options.title, name, warning))
     kilobytes = os.path.getsize(options.output) / 1000
-    print(f"{options.output}: {kilobytes:.0f} kB, {found.n_given:,} rows of {options.data}")
     if warning is not None:
         print(warning)
+    print(f"{options.output}: {kilobytes:.0f} kB, {found.n_given:,} rows of {options.data}")
     return 0
 
 
