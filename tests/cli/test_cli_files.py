@@ -163,6 +163,19 @@ def test_held_out_rows_that_cannot_be_written(here, table, capsys, options, mess
     assert message in error_of(capsys, "fit", "t.csv", "--target", "price", "-o", "t.tm", *options)
 
 
+@HOW
+def test_numbers_with_leading_zeros_are_told(here, table, capsys, how):
+    table["zip"] = [f"{10_000 + 7 * k % 50}" for k in range(299)] + ["00501"]
+    table.to_csv("t.csv", index=False)
+    fit = ("fit", "t.csv", "--target", "price", *QUICK, *how, "-o", "t.tm")
+    note = "note: zip has leading zeros, as in 00501: if these are codes, --category zip"
+    assert run(*fit) == 0
+    assert note in capsys.readouterr().err.splitlines()
+    for option in ("--category", "--number"):
+        assert run(*fit, option, "zip") == 0
+        assert "leading zeros" not in capsys.readouterr().err
+
+
 def test_rows_that_cannot_be_read_again_are_refused_before_the_fit(here, table, capsys, monkeypatch):
     text = table.to_csv(index=False).encode()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from tensormachines import (
+    ColumnWarning,
     TensorMachineClassifier,
     TensorMachineFeatures,
     TensorMachineRegressor,
@@ -17,6 +18,7 @@ from tensormachines import (
 )
 from tensormachines._data.column_counts import MOST_COUNTED, count_columns
 from tensormachines._data.encoding import Column, columns_of
+from tensormachines._data.files.cells import TextCells, first_padded
 from tensormachines._data.files.csv import CsvFile
 from tensormachines._data.frame import Frame, Levels
 from tensormachines.export import to_json, to_python
@@ -212,6 +214,35 @@ def test_a_cell_that_makes_a_category_of_numbers_is_told(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(lines) + "4O,3\n")
     with pytest.warns(UserWarning, match=r"column 'x' holds numbers except for '4O'.*category=\['x'\]"):
         TensorMachineRegressor(**QUICK).fit(blocks.csv(tmp_path / "t.csv", "y"))
+
+
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
+@pytest.mark.parametrize("place", ["", "a"])
+def test_numbers_with_leading_zeros_are_told(tmp_path, place):
+    """They may be codes. The first of them may come late, and all other columns may be numbers, too."""
+    codes = [str(10_000 + 7 * k % 50) for k in range(3000)] + [" 00501"]
+    lines = [f"{code},0.{k % 9},{place},{k % 7}\n" for k, code in enumerate(codes)]
+    (tmp_path / "t.csv").write_text("zip,x,place,y\n" + "".join(lines))
+    source = blocks.csv(tmp_path / "t.csv", "y", rows=500)
+    with pytest.warns(ColumnWarning, match=r"column 'zip' .*such as '00501'.*category=\['zip'\]"):
+        model = TensorMachineRegressor(**QUICK).fit(source)
+    assert model.predict(source).shape == (3001,)
+    for kind in ("number", "category"):  # pytest makes errors of warnings
+        TensorMachineRegressor(**QUICK).fit(blocks.csv(tmp_path / "t.csv", "y", **{kind: ["zip"]}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["1", "0", "", "0.0", "10"], None),
+        (["0.5", "007"], None),
+        (["1", "?", "\t007 ", "08"], "007"),
+        (["00"], "00"),
+        (["-1", "1e3", "0e1"], None),
+    ],
+)
+def test_leading_zeros_of_whole_numbers_are_found(texts, found):
+    assert first_padded(texts, TextCells(texts).numbers()) == found
 
 
 def test_features_of_a_source(table, tmp_path):

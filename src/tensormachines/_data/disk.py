@@ -35,6 +35,7 @@ from .._model.block import (
 )
 from .._model.spline_basis import SplineBasis
 from .column_counts import FrameCounts, LevelCounts
+from .column_notes import ColumnWarning
 from .encoding import Columns, columns_of
 from .files.source import Chunk, ReadAgainError, Source
 from .frame import Frame
@@ -88,6 +89,7 @@ class RowsOnDisk:
         """Summarise all chunks, and learn the columns of frames."""
         summary = self._sum(lambda chunk: summarised(function, self.feature_names, chunk), present=True)
         self.n_rows = summary.n_rows
+        self.warn_of_padding()
         if summary.counts is None:
             return summary
         self.columns, self.dtype = columns_of(self.feature_names, summary.counts), summary.dtype
@@ -122,6 +124,18 @@ class RowsOnDisk:
                     f"{self.source!r}: column {name!r} holds numbers except for {level!r}, so it is "
                     f"treated as a category. Correct or clear such cells, or pass category=[{name!r}].",
                     UserWarning,
+                    stacklevel=2,
+                )
+
+    def warn_of_padding(self) -> None:
+        """Warn of columns of numbers that may be codes, because some have leading zeros."""
+        for name, cell in self.source.padded().items():
+            if name in (self.feature_names or ()):
+                warnings.warn(
+                    f"{self.source!r}: column {name!r} is treated as numbers, which have no leading zeros, but "
+                    f"it has cells such as {cell!r}. If these are codes, pass category=[{name!r}], otherwise "
+                    f"number=[{name!r}].",
+                    ColumnWarning,
                     stacklevel=2,
                 )
 

@@ -75,7 +75,7 @@ def _describe(kind: ColumnKind, column: ColumnCounts, fitted: Column) -> Descrip
     if kind.seen == "boolean" and present:
         return Description(kind.name, "boolean", missing, f"{100 * column.total / present:.0f} % true", "")
     span = _range_in_words(column.least, column.most) if present else "nothing"
-    note = "" if kind.wished else _number_note(kind.name, column)
+    note = "" if kind.wished else _number_note(kind, column)
     return Description(kind.name, "number", missing, span, note)
 
 
@@ -140,9 +140,12 @@ def _comma_advice(levels: Sequence[str]) -> str:
     return f" with commas between thousands: write them without{decimal}"
 
 
-def _number_note(name: str, column: NumberCounts) -> str:
+def _number_note(kind: ColumnKind, column: NumberCounts) -> str:
+    name = kind.name
     if column.n_rows >= ROWS_TO_JUDGE and column.consecutive:
         return f"looks like row numbers: if so, --ignore {quote(name)}"
+    if kind.padded is not None:
+        return f"has leading zeros, as in {kind.padded}: if these are codes, --category {quote(name)}"
     if (
         column.n_rows >= ROWS_TO_JUDGE
         and column.whole

@@ -5,6 +5,7 @@ written in C, so that a million rows take seconds."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -23,6 +24,7 @@ MISSING = frozenset((
     "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "NAN", "Nan", "+nan", "+NaN", "-NAN",
 ))
 # fmt: on
+PADDED = re.compile(r"\n[ \t]*(0[0-9]+)[ \t]*(?=\n)")  # every cell is between line breaks
 BOOLEANS = {"true": "1", "True": "1", "TRUE": "1", "false": "0", "False": "0", "FALSE": "0"}
 NUMBERS = dict.fromkeys(MISSING, "nan")
 NUMBERS_AND_BOOLEANS = {**NUMBERS, **BOOLEANS}
@@ -95,6 +97,14 @@ class _Codes(dict[str, int]):
     def __missing__(self, text: str) -> int:
         code = self[text] = len(self)
         return code
+
+
+def first_padded(texts: Sequence[str], values: np.ndarray) -> str | None:
+    """Return the first of these numbers that is whole and has leading zeros, such as 00501."""
+    if (values % 1 > 0).any():  # not codes
+        return None
+    found = PADDED.search("\n".join(["", *texts, ""]))
+    return None if found is None else found[1]
 
 
 @dataclass

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..encoding import Column, Columns
 from ..frame import Frame, Levels, RawColumn, is_number, spelled
-from .cells import BOOLEANS, CellBlock, Cells, WrongCellError
+from .cells import BOOLEANS, CellBlock, Cells, WrongCellError, first_padded
 
 
 class ColumnKind:
@@ -17,6 +17,7 @@ class ColumnKind:
 
     ``fixed``: the user or the file has declared the kind, and any other cell is an error. ``changed``:
     earlier blocks were read as another kind. In a column of ``labels``, true, false and dates are text.
+    ``padded``: a number with leading zeros, such as 00501, if there is one; then the column may hold codes.
     """
 
     def __init__(self, name: str, kind: str | None, labels: bool):
@@ -27,6 +28,7 @@ class ColumnKind:
         self.labels = labels
         self.seen: str | None = None  # "number", "boolean" or "date", once a cell was not missing
         self.begun = self.changed = False
+        self.padded: str | None = None
 
     def read(self, block: CellBlock) -> RawColumn:
         cells = block.cells[self.name]
@@ -67,6 +69,8 @@ class ColumnKind:
         if self.seen not in (None, seen):
             raise WrongCellError(0, repr(cells.as_they_are()[0]))
         self.seen = seen
+        if self.padded is None and seen == "number":
+            self.padded = first_padded(cells.as_they_are(), values)
         return values
 
 

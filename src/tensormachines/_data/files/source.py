@@ -146,6 +146,10 @@ class Source:
         """Return the columns whose kind neither the user nor the file declares."""
         return ()
 
+    def padded(self) -> Mapping[str, str]:
+        """Return a cell with leading zeros for each of these columns that has one and holds numbers."""
+        return {}
+
     def __repr__(self) -> str:
         return f"<blocks.{self._description()}>"
 
@@ -220,6 +224,10 @@ class ColumnSource(Source):
 
     def guessed(self) -> Collection[str]:
         return [name for name, kind in self.kinds.columns.items() if kind.guessed]
+
+    def padded(self) -> Mapping[str, str]:
+        kinds = [self.kinds.columns[name] for name in self.guessed()]
+        return {kind.name: kind.padded for kind in kinds if kind.padded and kind.kind == "number"}
 
     def for_model(self, names: Sequence[str]) -> Source:
         found = copy(self)
