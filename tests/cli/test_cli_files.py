@@ -114,8 +114,13 @@ def test_lists_of_columns(here, table, capsys):
     assert load("t.tm").feature_names_in_.tolist() == ["size", "a,b"]
     assert run(*fit, "--ignore", "rate, place", "a,b") == 0
     assert load("t.tm").feature_names_in_.tolist() == ["size"]
-    message = error_of(capsys, *fit, "--ignore", "rate,plaice")
-    assert "has no column 'rate,plaice'" in message
+    for given, missing in (
+        ("rate,plaice", "'plaice'; did you mean 'place'?"),
+        ("plaice,rate", "'plaice'; did you mean 'place'?"),
+        ("rote,plaice", "'rote,plaice'"),
+        ("rate,", "'rate,'; did you mean 'rate'?"),
+    ):
+        assert f"--ignore: t.csv has no column {missing}" in error_of(capsys, *fit, "--ignore", given)
 
 
 # ---- held-out rows

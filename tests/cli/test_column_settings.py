@@ -65,8 +65,8 @@ def test_predict_writes_bounds(table, tmp_path, command, capsys):
         (["--periodic", "floor=0"], "such as hour=24, got 'floor=0'"),
         (["--periodic", "flor=7"], "--periodic: flats.csv has no column 'flor'"),
         (["--periodic", "floor=7", "--periodic", "floor=5"], "--periodic names floor twice"),
-        (["--interactions", "size,rums"], "--interactions: flats.csv has no column 'size,rums'"),
-        (["--decreasing", "district"], "monotonic_cst has a sign for column 'district', which is a category"),
+        (["--interactions", "size,rums"], "--interactions: flats.csv has no column 'rums'; did you"),
+        (["--decreasing", "district"], "--decreasing has a sign for column 'district', which is a category"),
     ],
 )
 def test_columns_that_cannot_be(table, tmp_path, capsys, monkeypatch, options, message):

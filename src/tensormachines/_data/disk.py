@@ -132,9 +132,9 @@ class RowsOnDisk:
         for name, cell in self.source.padded().items():
             if name in (self.feature_names or ()):
                 warnings.warn(
-                    f"{self.source!r}: column {name!r} is treated as numbers, which have no leading zeros, but "
-                    f"it has cells such as {cell!r}. If these are codes, pass category=[{name!r}], otherwise "
-                    f"number=[{name!r}].",
+                    f"{self.source!r}: column {name!r} is treated as numbers, which have no leading zeros, "
+                    f"but it has cells such as {cell!r}. If these are codes, pass category=[{name!r}], "
+                    f"otherwise number=[{name!r}].",
                     ColumnWarning,
                     stacklevel=2,
                 )

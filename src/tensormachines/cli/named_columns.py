@@ -31,6 +31,6 @@ def require_columns(file: Named, option: str, names: Sequence[str]) -> list[str]
     found: list[str] = []
     for name in names:
         parts = [part.strip() for part in name.split(",")]
-        several = name not in file.names and all(part in file.names for part in parts[:1] + parts[-1:])
+        several = name not in file.names and all(parts) and any(part in file.names for part in parts)
         found += [require_column(file, option, part) for part in (parts if several else [name])]
     return found
