@@ -66,12 +66,19 @@ def test_predict_writes_bounds(table, tmp_path, command, capsys):
         (["--periodic", "flor=7"], "--periodic: flats.csv has no column 'flor'"),
         (["--periodic", "floor=7", "--periodic", "floor=5"], "--periodic names floor twice"),
         (["--interactions", "size,rums"], "--interactions: flats.csv has no column 'rums'; did you"),
-        (["--decreasing", "district"], "--decreasing has a sign for column 'district', which is a category"),
+        (["--decreasing", "district"], "--decreasing names column 'district', which is a category"),
+        (["--target", "district", "--increasing", "size"], "--increasing needs two classes: with more"),
+        (["--periodic", "floor=3"], "--periodic has a period of 3 for column 'floor', whose numbers span more"),
+        (
+            ["--increasing", "size", "--interactions", "size,floor"],
+            "--interactions has a set with column 'size', which --increasing",
+        ),
     ],
 )
 def test_columns_that_cannot_be(table, tmp_path, capsys, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
-    given = ("--target", "rent", "--ignore", "id", *QUICK, *options, "-o", "rent.tm")
+    target = () if "--target" in options else ("--target", "rent")
+    given = (*target, "--ignore", "id", *QUICK, *options, "-o", "rent.tm")
     assert message in error_of(capsys, "fit", "flats.csv", *given)
 
 

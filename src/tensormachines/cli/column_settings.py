@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 WORDS = {"pairwise": "pairwise", "none": "no_interactions"}
@@ -52,6 +53,27 @@ def column_settings(options: argparse.Namespace, training: Any) -> dict[str, Any
             _columns("--interactions", [each], training) for each in options.interactions
         ]
     return settings
+
+
+@contextmanager
+def options_named(options: argparse.Namespace) -> Iterator[None]:
+    """Name options in place of the estimator parameters that errors name."""
+    signed = [f"--{name}" for name in ("increasing", "decreasing") if getattr(options, name)]
+    names = {
+        "monotonic_cst has a sign for": f"{' or '.join(signed)} names",
+        "monotonic_cst": " or ".join(signed),
+        "periodic_features": "--periodic",
+        "interaction_cst": "--interactions",
+    }
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        for parameter, option in names.items():
+            message = message.replace(parameter, option)
+        if message == str(error):
+            raise
+        raise ValueError(message) from error
 
 
 def _periods(given: Sequence[str], training: Any) -> dict[str, float]:

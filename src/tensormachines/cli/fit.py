@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._data.plain_text import plain
-from .column_settings import add_column_settings, column_settings
+from .column_settings import add_column_settings, column_settings, options_named
 from .options import (
     CLASSIFICATION,
     Command,
@@ -259,7 +259,7 @@ def _fit_rows(
     elif options.holdout is not None and held_out is None:
         training, held_out = _split(training, options.holdout, options.random_state)
     began = time.perf_counter()
-    with progress_of_a_fit() as verbose:
+    with progress_of_a_fit() as verbose, options_named(options):
         model.set_params(verbose=verbose)
         model.fit(training.X, training.y, sample_weight=training.weight, **training.known)
     seconds = time.perf_counter() - began
