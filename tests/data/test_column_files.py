@@ -264,6 +264,17 @@ def test_notes_on_columns_that_should_perhaps_not_be_there(tmp_path):
     assert notes["size"] == ""
 
 
+@pytest.mark.parametrize("wrong", ["2023-02-30", "31.12.2024", "unknown"])
+def test_the_note_on_dates_names_a_cell_that_is_none(tmp_path, wrong):
+    days = [f"2024-01-{1 + k % 28:02d}" for k in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["day", *days, wrong, *days]))
+    _, (day,) = whole(str(tmp_path / "t.csv"))
+    assert day.note == f"looks like dates, except for {wrong!r}: correct or clear such cells"
+    (tmp_path / "t.csv").write_text("\n".join(["day", *days[:2], wrong]))
+    _, (day,) = whole(str(tmp_path / "t.csv"))
+    assert ("write all of them as" in day.note) == (wrong != "unknown")
+
+
 def test_notes_on_codes_and_on_rare_levels(tmp_path):
     names = [f"{k}th" for k in range(10)] + [""] * 290
     rows = "".join(f"{10000 + k % 7},{k % 5},{name},{k % 2}\n" for k, name in enumerate(names))

@@ -13,8 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from .._data.column_counts import ColumnCounts, DateCounts, FrameCounts, LevelCounts, NumberCounts
+from .._data.column_counts import (
+    FEWEST_NUMBERS,
+    ColumnCounts,
+    DateCounts,
+    FrameCounts,
+    LevelCounts,
+    NumberCounts,
+)
 from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning, category_note, is_code_name
+from .._data.dates import parse_dates
 from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
 from .._data.plain_text import plain
@@ -110,9 +118,7 @@ def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
     if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
         return LIKE_NUMBERS + _comma_advice(some)
     if names and all(DATE.fullmatch(level) for level in some):
-        return (
-            "looks like dates: write all of them as 2024-05-31 or 2024-05-31 13:45:00, or leave cells empty"
-        )
+        return _date_advice(names)
     if (other := column.among_numbers()) is not None:
         return (
             f"{LIKE_NUMBERS}, except for {other!r}: correct or clear such cells; "
@@ -126,6 +132,14 @@ def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
             f"has no level with enough rows to learn from: --ignore {quote(name)}, or put groups in its place"
         )
     return ""
+
+
+def _date_advice(levels: Sequence[str]) -> str:
+    """Say how to write dates, or, if nearly all of these levels are read as dates, which one is not."""
+    wrong = [level for level in levels if parse_dates([level]) is None]
+    if wrong and len(levels) - len(wrong) >= max(FEWEST_NUMBERS, 2 * len(wrong)):
+        return f"looks like dates, except for {wrong[0]!r}: correct or clear such cells"
+    return "looks like dates: write all of them as 2024-05-31 or 2024-05-31 13:45:00, or leave cells empty"
 
 
 def _comma_advice(levels: Sequence[str]) -> str:
