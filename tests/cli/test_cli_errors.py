@@ -158,6 +158,7 @@ def test_a_missing_extra_is_named_before_the_work(here, capsys, monkeypatch, ext
         "fit t.csv -o m.tm --n-jobs 0",
         "tune t.csv -o m.tm --cv 1",
         "fit t.csv -o m.tm --delimiter ab",
+        "fit t.csv -o m.tm --no-such-option",
         "tune t.csv -o m.tm --time-budget 0",
         "predict m.tm",
         "explain m.tm t.csv --row 0",
@@ -179,6 +180,23 @@ def test_files_after_options_that_take_names(capsys):
     with pytest.raises(SystemExit):
         main(["fit", "--target", "y", "--ignore", "id", "t.csv", "-o", "m.tm"])
     assert "data (give files first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fit flats.csv new.csv -o m.tm", "new.csv (for the rows of several files, give a glob in quotes, such"),
+        ("evaluate rent.tm new.csv --detail", "--detail. See tensormachines evaluate --help."),
+    ],
+)
+def test_arguments_left_over(here, command, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(command.split())
+    assert ended.value.code == 2
+    printed = capsys.readouterr().err
+    name = command.split()[0]
+    assert printed.startswith(f"tensormachines {name}: unrecognized arguments: {message}")
+    assert printed.endswith(f" See tensormachines {name} --help.\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

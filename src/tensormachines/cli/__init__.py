@@ -119,6 +119,16 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any):
         super().__init__(**settings, formatter_class=argparse.RawDescriptionHelpFormatter)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse arguments; refuse those left over in the name of the command, whose help lists the others."""
+        options, others = self.parse_known_args(args, namespace)
+        if others:
+            self.prog += f" {options.command}"
+            several = any(map(os.path.exists, others))
+            glob = " (for the rows of several files, give a glob in quotes, such as '*.csv')" if several else ""
+            self.error(f"unrecognized arguments: {' '.join(others)}{glob}")
+        return options
+
     def error(self, message: str) -> NoReturn:
         if "are required" in message and any(option.nargs == "+" for option in self._actions):
             message += " (give files first: some options take all names that follow)"
