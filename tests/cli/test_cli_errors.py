@@ -183,6 +183,31 @@ def test_files_after_options_that_take_names(capsys):
 
 
 @pytest.mark.parametrize(
+    ("command", "limits"),
+    [
+        ("predict m.tm t.csv --interval 90", "between 0 and 1, such as 0.9, got '90'"),
+        ("fit t.csv -o m.tm --holdout 2.5", "between 0 and 1, such as 0.025, got '2.5'"),
+        ("fit t.csv -o m.tm --holdout 1", "between 0 and 1, got '1'"),
+        ("fit t.csv -o m.tm --power 50", "between 1 and 2, got '50'"),
+    ],
+)
+def test_shares_that_are_given_in_per_cent(command, limits, capsys):
+    with pytest.raises(SystemExit):
+        main(command.split())
+    assert f"must be a number {limits}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [("explain", "explain model [data] [options]"), ("fit", "fit data -o MODEL [options]")],
+)
+def test_the_usage_shows_what_is_required(command, usage, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert f"usage: tensormachines {usage}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("command", "message"),
     [
         ("fit flats.csv new.csv -o m.tm", "new.csv (for the rows of several files, give a glob in quotes, such"),

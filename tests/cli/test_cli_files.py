@@ -92,6 +92,7 @@ def test_encodings(here, table, capsys):
         error = capsys.readouterr().err
         assert ("warning" in error) == bool(said)
         assert said in error
+        assert ("pass its encoding (--encoding on the command line)" in error) == bool(said)
         assert "Köln, Évora" in error or "Évora, Köln" in error or "Málaga" in error
         assert run("predict", "t.tm", "t.csv") == 0
         found = capsys.readouterr().out
@@ -100,7 +101,7 @@ def test_encodings(here, table, capsys):
     assert run("predict", "t.tm", "t.csv", "--encoding", "cp1252") == 0
     assert capsys.readouterr().err == ""
     message = error_of(capsys, "predict", "t.tm", "t.csv", "--encoding", "utf-8")
-    assert "is not text in UTF-8: say its encoding" in message
+    assert "is not text in UTF-8: pass its encoding" in message
 
 
 # ---- names of columns

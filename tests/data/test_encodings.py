@@ -63,9 +63,9 @@ def test_a_far_byte_decides_for_the_whole_file(tmp_path):
 def test_a_wrong_encoding_is_an_error_that_says_what_to_do(tmp_path):
     path = tmp_path / "table.csv"
     path.write_bytes(TEXT.encode("cp1252"))
-    with pytest.raises(ValueError, match=r"line 1 of the file .* is not text in UTF-8: say its encoding"):
+    with pytest.raises(ValueError, match=r"line 1 of the file .* is not text in UTF-8: pass its encoding"):
         CsvFile(str(path), encoding="UTF8")
-    with pytest.raises(ValueError, match="is not text in utf-16: say its encoding"):
+    with pytest.raises(ValueError, match="is not text in utf-16: pass its encoding"):
         CsvFile(str(path), encoding="utf-16")
 
 

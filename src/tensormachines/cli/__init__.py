@@ -104,7 +104,11 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def _usage(command: argparse.ArgumentParser) -> str:
     """Show only files and required options, because all options would fill a screen."""
-    files = [option.dest for option in command._actions if not option.option_strings]
+    files = [
+        f"[{option.dest}]" if option.nargs == "?" else option.dest
+        for option in command._actions
+        if not option.option_strings
+    ]
     required = [
         f"{option.option_strings[0]} {option.metavar}"
         for option in command._actions

@@ -60,6 +60,8 @@ def number_from(least: float, most: float = math.inf) -> Callable[[str], float]:
         value = _float(text)
         if not least < value < most:
             limits = f"between {least:g} and {most:g}" if math.isfinite(most) else f"greater than {least:g}"
+            if (least, most) == (0, 1) and 1 < value < 100:  # a percentage
+                limits += f", such as {value / 100:g}"
             raise argparse.ArgumentTypeError(f"must be a number {limits}, got {text!r}")
         return value
 

@@ -55,8 +55,8 @@ def detect_encoding(path: str, label: str) -> str:
             piece = file.read(PIECE)
     if found != UTF8:
         warnings.warn(
-            f"{label} is not text in UTF-8: it is read as {WORDS[found]}. If texts look wrong, say its "
-            "encoding.",
+            f"{label} is not text in UTF-8: it is read as {WORDS[found]}. If texts look wrong, pass its "
+            "encoding (--encoding on the command line).",
             UserWarning,
             stacklevel=2,
         )
