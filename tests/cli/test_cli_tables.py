@@ -140,3 +140,29 @@ def test_control_characters_of_names_and_levels_are_shown_as_escapes(here, capsy
     assert r"a\x1b]0;title\x07" in shown
     assert "\x1b" not in shown
     assert "\nnote: x" not in shown
+
+
+def test_control_characters_of_names_have_one_spelling_in_an_error(here, capsys):
+    write("t.csv", {"x": [1, 2], "tar\nget": [1, 2]})
+    fit = ("fit", "t.csv", "-o", "t.tm")
+    message = error_of(capsys, *fit, "--target", "targ\net")
+    assert r"has no column 'targ\net'; did you mean 'tar\nget'? Its columns are x, tar\nget." in message
+    assert error_of(capsys, *fit).endswith(r"The columns of t.csv are x, tar\nget.")
+
+
+def test_long_names_of_columns_and_classes_are_shortened_in_tables(here, capsys):
+    long = {name: f"{name} " + 100 * name for name in "abc"}
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 2))
+    classes = np.where(x[:, 0] > x[:, 1], long["b"], long["c"])
+    write("t.csv", {long["a"]: x[:, 0], "x": x[:, 1], "kind": classes})
+    assert run("fit", "t.csv", "--target", "kind", *QUICK, "-o", "t.tm") == 0
+    assert run("explain", "t.tm", "t.csv") == 0
+    assert load("t.tm").feature_names_in_[0] == long["a"]
+    printed = capsys.readouterr()
+    shown = {name: text[:57] + "..." for name, text in long.items()}
+    assert f"  {shown['a']}  number " in printed.err
+    assert f"  {'x':<60}  number " in printed.err
+    target = next(line for line in printed.err.splitlines() if line.startswith("target: "))
+    assert all(f" {long[name][:27]}... " in target for name in "bc")
+    assert f"  {shown['a']} & x  " in printed.out

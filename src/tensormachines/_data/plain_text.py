@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unicodedata import category
 
+LONGEST = 60  # characters of a name in a table
 CONTROLS = {"Cc", "Cs", "Zl", "Zp"}  # control characters, halves of pairs, ends of lines and paragraphs
 # Marks that reorder text.
 DIRECTIONS = set("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -23,3 +24,12 @@ def plain(text: str) -> str:
         else each
         for each in text
     )
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """Return text of at most so many characters, with dots in place of the end of a longer one.
+
+    >>> shortened("a street of a very long name", 12)
+    'a street ...'
+    """
+    return text if len(text) <= most else text[: most - 3] + "..."

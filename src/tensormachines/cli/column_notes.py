@@ -25,10 +25,11 @@ from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning,
 from .._data.dates import parse_dates
 from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
-from .._data.plain_text import plain
+from .._data.plain_text import plain, shortened
 from .numbers import shown
 
 MOST_SHOWN = 50  # columns
+LONGEST_LEVELS = 40  # characters of all of them together
 DATE = re.compile(
     r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
 )
@@ -57,11 +58,12 @@ def describe(kinds: ColumnKinds, counts: FrameCounts) -> list[Description]:
 
 def show_columns(label: str, n_rows: int, descriptions: Sequence[Description], file: Any) -> None:
     print(f"{label}: {n_rows:,} row{'' if n_rows == 1 else 's'}", file=file)
-    width = max(len("column"), *(len(plain(each.name)) for each in descriptions[:MOST_SHOWN]))
+    names = [shortened(plain(each.name)) for each in descriptions[:MOST_SHOWN]]
+    width = max(map(len, ["column", *names]))
     print(f"  {'column':<{width}}  {'kind':<8}  missing  holds", file=file)
-    for each in descriptions[:MOST_SHOWN]:
+    for name, each in zip(names, descriptions, strict=False):
         share = f"{100 * each.missing:.1f} %" if each.missing else "-"
-        print(f"  {plain(each.name):<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
+        print(f"  {name:<{width}}  {each.kind:<8}  {share:>7}  {each.holds}", file=file)
     if len(descriptions) > MOST_SHOWN:
         kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
         more = ", ".join(f"{count:,} more of kind {kind}" for kind, count in kinds.items())
@@ -107,9 +109,7 @@ def _levels_in_words(column: LevelCounts) -> str:
     names = [plain(" ".join(name.split())) for name in [*column.totals][:3]]
     some = ", ".join(names) + (", ..." if count > 3 else "")
     more = "more than " if column.forgotten else ""
-    return (
-        f"{more}{count:,} level{'' if count == 1 else 's'}: {some if len(some) <= 40 else some[:37] + '...'}"
-    )
+    return f"{more}{count:,} level{'' if count == 1 else 's'}: {shortened(some, LONGEST_LEVELS)}"
 
 
 def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:

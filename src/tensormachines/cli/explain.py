@@ -8,7 +8,7 @@ import sys
 from math import comb
 from typing import Any
 
-from .._data.plain_text import plain
+from .._data.plain_text import plain, shortened
 from .options import Command, Parser, add_reading, positive
 
 DESCRIPTION = """Show what a model does with its columns: how much each column moves the output on the rows
@@ -224,8 +224,14 @@ def _label(key: tuple[str, ...], product: bool) -> str:
     from ..inspection.ranked import powers
 
     if not product:
-        return plain(" & ".join(key))
-    return plain(" * ".join(name if power == 1 else f"{name}^{power}" for name, power in powers(key)))
+        return " & ".join(_shown(name) for name in key)
+    return " * ".join(
+        _shown(name) if power == 1 else f"{_shown(name)}^{power}" for name, power in powers(key)
+    )
+
+
+def _shown(name: str) -> str:
+    return shortened(plain(name))
 
 
 COMMANDS = {"explain": Command(DESCRIPTION, EXAMPLES, add_arguments)}

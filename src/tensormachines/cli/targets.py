@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from .._data.frame import Levels, RawColumn, level_name, whole_numbers
-from .._data.plain_text import plain
+from .._data.plain_text import plain, shortened
 from .numbers import shown
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_CLASSES = 20  # always allowed; more need two rows per class on average
 ROWS_OF_A_CLASS = 5  # with fewer rows per value, integers do not look like classes
+LONGEST_CLASS = 30  # characters of its name in a line with others
 MOST_VALUES = 10_000  # distinct target values counted in a streamed fit
 
 
@@ -129,7 +130,7 @@ def show_target(
         totals = facts[0].totals or {}
         common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
         shares = ", ".join(
-            f"{plain(level_name(each))} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common
+            f"{shortened(plain(level_name(each)), LONGEST_CLASS)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common
         )
         what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
     name = plain(", ".join(names)) or "the first number of a line"

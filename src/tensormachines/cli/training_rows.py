@@ -114,7 +114,7 @@ def chosen_columns(options: argparse.Namespace, file: Named) -> tuple[Chosen, di
     if not options.target:
         raise ValueError(
             f"--target must name the column to predict. The columns of {file.label} are "
-            f"{', '.join(file.names)}."
+            f"{', '.join(map(plain, file.names))}."
         )
     targets = [asked("--target", name) for name in options.target]
     if len(set(targets)) < len(targets):

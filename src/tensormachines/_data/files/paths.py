@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from ..frame import check_unique, repeated
+from ..plain_text import plain
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -212,4 +213,4 @@ def instead(name: str, names: Sequence[str], delimiter: str = "delimiter") -> st
     if len(names) == 1:
         return f"{nearest} Its only column is {names[0]!r}: if that is several, give their {delimiter}."
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{nearest} Its columns are {', '.join(names[:MOST_NAMES])}{more}."
+    return f"{nearest} Its columns are {', '.join(map(plain, names[:MOST_NAMES]))}{more}."
