@@ -210,7 +210,10 @@ def test_the_usage_shows_what_is_required(command, usage, capsys):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("fit flats.csv new.csv -o m.tm", "new.csv (for the rows of several files, give a glob in quotes, such"),
+        (
+            "fit flats.csv new.csv -o m.tm",
+            "new.csv (for the rows of several files, give a glob in quotes, such",
+        ),
         ("evaluate rent.tm new.csv --detail", "--detail. See tensormachines evaluate --help."),
     ],
 )

@@ -166,3 +166,24 @@ def test_long_names_of_columns_and_classes_are_shortened_in_tables(here, capsys)
     target = next(line for line in printed.err.splitlines() if line.startswith("target: "))
     assert all(f" {long[name][:27]}... " in target for name in "bc")
     assert f"  {shown['a']} & x  " in printed.out
+
+
+@pytest.mark.parametrize("how", [(), ("--stream",)])
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("0.134,0,red", True),
+        ("7,3,red", True),
+        ("place,size,red", False),
+        ("0,size,red", False),
+        ("2001,2002,2003,red", False),
+        ("2001,2003,2002,red", True),
+    ],
+)
+def test_a_file_without_a_header_is_told(here, capsys, how, header, told):
+    rng = np.random.default_rng(0)
+    rows = [[*map(str, rng.random(header.count(","))), str(rng.random() < 0.5)] for _ in range(50)]
+    Path("t.csv").write_text("\n".join([header, *map(",".join, rows)]))
+    assert run("fit", "t.csv", "--target", "red", *QUICK, *how, "-o", "t.tm") == 0
+    note = f"note: most columns have numbers as names, such as {header.split(',')[0]}: the first line of"
+    assert (note in capsys.readouterr().err) == told

@@ -68,7 +68,10 @@ def test_predict_writes_bounds(table, tmp_path, command, capsys):
         (["--interactions", "size,rums"], "--interactions: flats.csv has no column 'rums'; did you"),
         (["--decreasing", "district"], "--decreasing names column 'district', which is a category"),
         (["--target", "district", "--increasing", "size"], "--increasing needs two classes: with more"),
-        (["--periodic", "floor=3"], "--periodic has a period of 3 for column 'floor', whose numbers span more"),
+        (
+            ["--periodic", "floor=3"],
+            "--periodic has a period of 3 for column 'floor', whose numbers span more",
+        ),
         (
             ["--increasing", "size", "--interactions", "size,floor"],
             "--interactions has a set with column 'size', which --increasing",

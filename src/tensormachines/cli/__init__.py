@@ -129,7 +129,9 @@ class _Parser(argparse.ArgumentParser):
         if others:
             self.prog += f" {options.command}"
             several = any(map(os.path.exists, others))
-            glob = " (for the rows of several files, give a glob in quotes, such as '*.csv')" if several else ""
+            glob = (
+                " (for the rows of several files, give a glob in quotes, such as '*.csv')" if several else ""
+            )
             self.error(f"unrecognized arguments: {' '.join(others)}{glob}")
         return options
 

@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from shlex import quote
 from typing import Any
 
@@ -25,6 +26,7 @@ from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning,
 from .._data.dates import parse_dates
 from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
+from .._data.frame import is_number
 from .._data.plain_text import plain, shortened
 from .numbers import shown
 
@@ -68,9 +70,23 @@ def show_columns(label: str, n_rows: int, descriptions: Sequence[Description], f
         kinds = Counter(each.kind for each in descriptions[MOST_SHOWN:])
         more = ", ".join(f"{count:,} more of kind {kind}" for kind, count in kinds.items())
         print(f"  and {more}", file=file)
+    if note := header_note([each.name for each in descriptions]):
+        print(f"note: {note}", file=file)
     for each in [each for each in descriptions if each.note][:MOST_SHOWN]:
         print(plain(f"note: {each.name} {each.note}"), file=file)
     warnings.filterwarnings("ignore", category=ColumnWarning)  # the fit would say the same again
+
+
+def header_note(names: Sequence[str]) -> str:
+    """Return a note if most names are numbers, as those of a file without a header; but not for years."""
+    numbers = [float(name) for name in names if is_number(name)]
+    rising = all(one < other for one, other in pairwise(numbers)) and len(numbers) > 2
+    if len(numbers) <= len(names) / 2 or (rising and all(number.is_integer() for number in numbers)):
+        return ""
+    first = next(name for name in names if is_number(name))
+    return (
+        f"most columns have numbers as names, such as {first}: the first line of a file must name its columns"
+    )
 
 
 def _describe(kind: ColumnKind, column: ColumnCounts, fitted: Column) -> Description:

@@ -129,8 +129,10 @@ def show_target(
     else:
         totals = facts[0].totals or {}
         common = sorted(totals, key=lambda label: (-totals[label], label))[:5]
+        classes = [shortened(plain(level_name(each)), LONGEST_CLASS) for each in common]
         shares = ", ".join(
-            f"{shortened(plain(level_name(each)), LONGEST_CLASS)} {100 * totals[each] / facts[0].n_rows:.0f} %" for each in common
+            f"{name} {100 * totals[each] / facts[0].n_rows:.0f} %"
+            for name, each in zip(classes, common, strict=True)
         )
         what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
     name = plain(", ".join(names)) or "the first number of a line"

@@ -308,8 +308,8 @@ class CsvFile:
                 yield
         except UnicodeError as error:  # UTF-16 without its mark raises no decoding error
             raise ValueError(
-                f"{self.label}{self._undecodable_line()} is not text in {self._encoding_in_words()}: pass its "
-                "encoding (--encoding on the command line), or save it as UTF-8 "
+                f"{self.label}{self._undecodable_line()} is not text in {self._encoding_in_words()}: pass "
+                "its encoding (--encoding on the command line), or save it as UTF-8 "
                 f"({getattr(error, 'reason', error)})."
             ) from error
 
