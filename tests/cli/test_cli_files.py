@@ -312,6 +312,24 @@ def test_whole_numbers_that_may_be_classes(here, capsys, how):
         assert (note in capsys.readouterr().err) == expected
 
 
+@HOW
+@pytest.mark.filterwarnings("ignore:.*worse than a constant would")
+def test_many_classes_are_told(here, capsys, how):
+    columns = {"x": np.arange(300) % 7, "rent": np.arange(300) % 110, "grade": np.arange(300) % 90}
+    write("t.csv", {**columns, "place": [f"p{rent}" for rent in columns["rent"]]})
+    note = " has 110 classes, so the model is large and the fit slow"
+    advice = "; if larger is more, leave out --task classification"
+    for target, expected in (
+        ("rent", f"note: rent{note}{advice}"),
+        ("place", f"note: place{note}"),
+        ("grade", ""),
+    ):
+        fit = ("fit", "t.csv", "--target", target, "--columns", "x", "--task", "classification", *QUICK)
+        assert run(*fit, *how, "-o", "t.tm") == 0
+        found = [line for line in capsys.readouterr().err.splitlines() if "fit slow" in line]
+        assert found == [expected] * bool(expected)
+
+
 def test_facts_of_a_file_do_not_outlive_its_fit(here, table):
     write("signs.csv", decorated(table))
     assert run("fit", "signs.csv", "--target", "price", *QUICK, "-o", "t.tm") == 0

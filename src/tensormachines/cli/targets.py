@@ -17,6 +17,7 @@ from .numbers import shown
 from .options import CLASSIFICATION, REGRESSION
 
 MOST_CLASSES = 20  # always allowed; more need two rows per class on average
+MANY_CLASSES = 100  # from here on, users are told what they cost
 ROWS_OF_A_CLASS = 5  # with fewer rows per value, integers do not look like classes
 LONGEST_CLASS = 30  # characters of its name in a line with others
 MOST_VALUES = 10_000  # distinct target values counted in a streamed fit
@@ -137,6 +138,12 @@ def show_target(
         what = f"{len(totals):,} classes: {shares}{', ...' if len(totals) > len(common) else ''}"
     name = plain(", ".join(names)) or "the first number of a line"
     print(f"target: {name}, {task}, {what}", file=sys.stderr)
+    if task == CLASSIFICATION and len(facts) == 1 and facts[0].n_values >= MANY_CLASSES:
+        advice = "" if facts[0].text else "; if larger is more, leave out --task classification"
+        print(
+            f"note: {name} has {facts[0].n_values:,} classes, so the model is large and the fit slow{advice}",
+            file=sys.stderr,
+        )
     if task == REGRESSION and not asked and len(facts) == 1 and facts[0].whole and _are_few(facts[0]):
         print(
             f"note: {name} has {facts[0].n_values} different whole numbers, and is predicted as a number: "
