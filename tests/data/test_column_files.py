@@ -373,7 +373,7 @@ def test_categories_and_the_index_of_pandas(tmp_path):
     assert open_columns(str(tmp_path / "t.parquet")).names == ["code", "x", "grade"]
 
 
-@pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"]])
+@pytest.mark.parametrize("cells", [[[1], [2]], [{"a": 1}, {"a": 2}], [b"\xff", b"a"], [b"x", b"y"]])
 def test_columns_that_are_neither_number_nor_text(tmp_path, cells):
     pytest.importorskip("pyarrow")
     pd.DataFrame({"x": [1, 2], "strange": cells}).to_parquet(tmp_path / "t.parquet")

@@ -365,13 +365,14 @@ class ArrowCells:
     def _as_text(self, values: Any) -> Any:
         pyarrow = import_pyarrow()
         try:
-            if pyarrow.types.is_duration(values.type):  # its text would be a number without its unit
+            # The text of a duration would be a number without its unit; bytes need not be text.
+            if pyarrow.types.is_duration(values.type) or "binary" in str(values.type):
                 raise pyarrow.ArrowTypeError
             return values.cast(pyarrow.string())
         except pyarrow.ArrowException:
             raise ValueError(
                 f"{self.label} is of type {self.array.type}, which is neither number nor text: "
-                "leave it out (--ignore), or make a number of it."
+                "leave it out (--ignore), or make a number or text of it."
             ) from None
 
 
