@@ -13,6 +13,7 @@ from tensormachines import (
     TensorMachineClassifier,
     TensorMachineFeatures,
     TensorMachineRegressor,
+    TensorMachineRegressorCV,
     blocks,
     load,
 )
@@ -229,6 +230,10 @@ def test_numbers_with_leading_zeros_are_told(tmp_path, place):
     assert model.predict(source).shape == (3001,)
     for kind in ("number", "category"):  # pytest makes errors of warnings
         TensorMachineRegressor(**QUICK).fit(blocks.csv(tmp_path / "t.csv", "y", **{kind: ["zip"]}))
+    search = TensorMachineRegressorCV(degrees=[1], alphas=[1e-3], time_budget=1, n_members=1, random_state=0)
+    with pytest.warns(ColumnWarning) as warned:
+        search.fit(blocks.csv(tmp_path / "t.csv", "y"))
+    assert any("such as '00501'" in str(each.message) for each in warned)
 
 
 @pytest.mark.parametrize(

@@ -89,11 +89,10 @@ class RowsOnDisk:
         """Summarise all chunks, and learn the columns of frames."""
         summary = self._sum(lambda chunk: summarised(function, self.feature_names, chunk), present=True)
         self.n_rows = summary.n_rows
-        self.warn_of_padding()
+        self.warn_of_mistakes(summary.counts)
         if summary.counts is None:
             return summary
         self.columns, self.dtype = columns_of(self.feature_names, summary.counts), summary.dtype
-        self.warn_of_mistakes(summary.counts)
         return summary.encoded(self.columns)
 
     def sum(self, function: Callable[[Chunk], Any]) -> Any:
@@ -114,9 +113,12 @@ class RowsOnDisk:
         with closing(self._chunks(self.source.first_pass(), present)) as chunks:
             return reduce(add, map(function, chunks))
 
-    def warn_of_mistakes(self, counts: FrameCounts) -> None:
-        """Warn of numeric columns that a single text has turned into categories."""
-        for name, column in zip(self.feature_names or (), counts.columns, strict=False):
+    def warn_of_mistakes(self, counts: FrameCounts | None) -> None:
+        """Warn of numeric columns that a single text has turned into categories, and of codes like 00501.
+
+        ``counts`` are None if all columns hold numbers."""
+        self._warn_of_padding()
+        for name, column in zip(self.feature_names or (), counts.columns if counts else (), strict=False):
             if not isinstance(column, LevelCounts) or name not in self.source.guessed():
                 continue
             if (level := column.among_numbers()) is not None:
@@ -127,7 +129,7 @@ class RowsOnDisk:
                     stacklevel=2,
                 )
 
-    def warn_of_padding(self) -> None:
+    def _warn_of_padding(self) -> None:
         """Warn of columns of numbers that may be codes, because some have leading zeros."""
         for name, cell in self.source.padded().items():
             if name in (self.feature_names or ()):

@@ -89,8 +89,9 @@ class Subsample:
 def draw(training: RowsElsewhere, subsample: Subsample) -> RowSample:
     """Return a sample of X, y and weights on disk or on Dask, or all of them if they are few."""
     drawn: RowSample = training.sum(subsample)
-    if drawn.complete and isinstance(training, RowsOnDisk) and isinstance(drawn.parts[0], Frame):
-        training.warn_of_mistakes(count_columns(drawn.parts[0]))  # otherwise the fit to all rows warns
+    if drawn.complete and isinstance(training, RowsOnDisk):  # otherwise the fit to all rows warns
+        X = drawn.parts[0]
+        training.warn_of_mistakes(count_columns(X) if isinstance(X, Frame) else None)
     return drawn
 
 

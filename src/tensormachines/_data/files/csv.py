@@ -73,7 +73,8 @@ def csv(
         Columns of X, in this order; None for all columns that are neither target nor weight.
     number, category : list of str, optional
         Columns that must hold numbers, where any other cell is an error; and columns that are categories even
-        if they look like numbers.
+        if they look like numbers, such as 00501. A fit warns of columns of numbers with leading zeros, unless
+        they are in one of the two lists.
     delimiter : str, optional
         One character; None for the most frequent one of , ; tab | in the header.
     decimal : "." or ","
