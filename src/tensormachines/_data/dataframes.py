@@ -207,16 +207,27 @@ def _are_booleans(values: Any) -> bool:
     return float not in types or all(value != value for value in values if type(value) is float)
 
 
+def as_known(X: Any) -> Any:
+    """Return a record batch as a pyarrow table, and the frame that narwhals wraps; anything else unchanged."""
+    if is_a("pyarrow", X, "RecordBatch"):
+        return sys.modules["pyarrow"].Table.from_batches([X])
+    return X.to_native() if is_a("narwhals", X) else X
+
+
 def without_lists(X: Any) -> Any:
     """Return lists of rows as an array, or as a Frame if the rows are dicts; anything else unchanged.
 
     Mixed types stay objects: NumPy would convert numbers and booleans next to strings to strings, and
     booleans next to numbers to numbers."""
+    X = as_known(X)
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
         _refuse_repeated_names(X)
         return X
-    if is_a("polars", X, "LazyFrame"):
-        raise ValueError("X is a LazyFrame of polars, whose rows have not been read yet: give X.collect().")
+    for library in ("polars", "narwhals"):
+        if is_a(library, X, "LazyFrame"):
+            raise ValueError(
+                f"X is a LazyFrame of {library}, whose rows have not been read yet: give X.collect()."
+            )
     if str(getattr(X, "dtype", "")).startswith("period["):  # a series or an index of pandas
         raise ValueError(
             f"X is a {type(X).__name__} of type {X.dtype}, and periods are not numbers. Give what matters of "

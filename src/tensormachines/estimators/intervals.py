@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
-from .._data.dataframes import as_frame
+from .._data.dataframes import as_frame, as_known
 from .._data.open import is_in_memory
 from .._fit.target_units import weighted_quantiles
 from .fold import Rows, select
@@ -74,7 +74,7 @@ def refuse_known_part(exposure: Any, offset: Any, beside: str = "intervals=True"
 
 def fit_intervals(model: Any, X: Any, y: Any, sample_weight: Any) -> Intervals:
     """Return intervals around the predictions of a regressor, learned from models fitted to other rows."""
-    X = as_frame(X) if model._takes_raw_columns() else X
+    X = as_frame(X) if model._takes_raw_columns() else as_known(X)
     X = X.tocsr() if sparse.issparse(X) else X
     rows: Rows = X, np.asarray(y, dtype=np.float64).ravel(), None
     if sample_weight is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..dataframes import boolean_columns, column_names, is_frame
+from ..dataframes import as_known, boolean_columns, column_names, is_frame
 from ..encoding import Columns
 from ..frame import check_unique, column_label
 from .checks import Where
@@ -23,10 +23,10 @@ def iterable(items: Iterable[Any] | Callable[[], Iterable[Any]]) -> Source:
     ----------
     items : iterable, or function without arguments that returns one
         Each item is a block: X, or a tuple (X, y) or (X, y, weight), where y and weight may be None, or a
-        `Chunk`. X is an array, a sparse matrix or array, a pandas or polars DataFrame, or a pyarrow table, of
-        shape (rows, n_columns); all items have the same columns. Frames may have categories, dates and
-        missing values. Blocks are float32 if the first one is, else float64. An iterator is refused, because
-        it can be iterated over only once.
+        `Chunk`. X is an array, a sparse matrix or array, a pandas, polars or narwhals DataFrame, or a pyarrow
+        table or record batch, of shape (rows, n_columns); all items have the same columns. Frames may have
+        categories, dates and missing values. Blocks are float32 if the first one is, else float64. An
+        iterator is refused, because it can be iterated over only once.
 
     Returns
     -------
@@ -88,6 +88,7 @@ class _IterableSource(Source):
         for number, item in enumerate(items, start=1):
             where = Where(f"item {number}")
             X, y, weight = _parts(item, where)
+            X = as_known(X)
             names = _names(X, where)
             if number == 1:
                 first_names = names

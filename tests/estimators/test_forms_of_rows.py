@@ -1,0 +1,113 @@
+"""Forms in which rows come that are neither plain arrays nor frames of pandas or polars."""
+
+import numpy as np
+import pytest
+
+from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks
+from tensormachines.inspection import effect, explain_row, importance
+from tensormachines.report import html_report
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
+
+random = np.random.default_rng(0)
+FRAME = pd.DataFrame(random.standard_normal((200, 3)), columns=["u", "v", "w"]).assign(
+    e=random.random(200) < 0.5, c=random.choice(["a", "b", "c"], 200)
+)
+Y = (FRAME.u + 2 * FRAME.e + (FRAME.c == "a")).to_numpy()
+NUMBERS = FRAME[["u", "v", "w"]]
+QUICK = {"degree": 2, "rank": 2, "max_iter": 20, "alpha": 1e-3, "random_state": 0}
+
+
+def model(**settings):
+    return TensorMachineRegressor(**QUICK | settings)
+
+
+# ---- other frames
+
+
+def pa_table(frame):
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def batch(frame):
+    return pa.RecordBatch.from_pandas(frame, preserve_index=False)
+
+
+def narwhals_of(convert):
+    def form(frame):
+        return pytest.importorskip("narwhals").from_native(convert(frame))
+
+    return form
+
+
+def stable_narwhals(frame):
+    return pytest.importorskip("narwhals.stable.v1").from_native(frame)
+
+
+def polars(frame):
+    return pytest.importorskip("polars").from_pandas(frame)
+
+
+OTHER_FRAMES = {
+    "record batch": batch,
+    "narwhals of pandas": narwhals_of(lambda frame: frame),
+    "narwhals of polars": narwhals_of(polars),
+    "narwhals of pyarrow": narwhals_of(pa_table),
+    "stable narwhals": stable_narwhals,
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FRAMES.values(), ids=OTHER_FRAMES)
+@pytest.mark.parametrize(("basis", "frame"), [("auto", FRAME), ("auto", NUMBERS), ("standard", NUMBERS)])
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_other_frames_have_the_names_of_their_columns(form, basis, frame):
+    expected = model(basis=basis).fit(frame, Y)
+    fitted = model(basis=basis).fit(form(frame), Y, X_val=form(frame), y_val=Y)
+    assert fitted.feature_names_in_.tolist() == list(frame.columns)
+    for rows in (frame, frame[:1]):
+        np.testing.assert_array_equal(fitted.predict(form(rows)), expected.predict(rows))
+    assert fitted.score(form(frame), Y) == expected.score(frame, Y)
+    with pytest.raises(ValueError, match="(?i)feature names|named as in the fit"):
+        expected.predict(form(frame[frame.columns[::-1]]))
+
+
+@pytest.mark.parametrize("form", OTHER_FRAMES.values(), ids=OTHER_FRAMES)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_other_frames_are_inspected_and_reported(form):
+    fitted = model(intervals=True).fit(form(FRAME), Y)
+    expected = model(intervals=True).fit(FRAME, Y)
+    np.testing.assert_array_equal(fitted.predict_interval(form(FRAME)), expected.predict_interval(FRAME))
+    assert importance(fitted, form(FRAME)) == importance(expected, FRAME)
+    assert effect(fitted, "e", form(FRAME)).tolist() == effect(expected, "e", FRAME).tolist()
+    assert explain_row(fitted, form(FRAME[:1])) == explain_row(expected, FRAME[:1])
+    pages = [
+        html_report(expected, kind(FRAME), Y, X_train=kind(FRAME), y_train=Y) for kind in (form, pa_table)
+    ]
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("form", OTHER_FRAMES.values(), ids=OTHER_FRAMES)
+@pytest.mark.parametrize(("bases", "frame"), [(("auto",), FRAME), (("standard",), NUMBERS)])
+def test_other_frames_are_searched(form, bases, frame):
+    search = TensorMachineRegressorCV(
+        degrees=(1, 2), ranks=(1,), alphas=(1e-3,), max_iters=(5,), bases=bases, cv=2, random_state=0
+    )
+    expected = search.fit(frame, Y).predict(frame)
+    assert search.fit(form(frame), Y).feature_names_in_.tolist() == list(frame.columns)
+    np.testing.assert_array_equal(search.predict(form(frame)), expected)
+
+
+@pytest.mark.parametrize("form", OTHER_FRAMES.values(), ids=OTHER_FRAMES)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_blocks_may_be_other_frames(form):
+    source = blocks.iterable([(form(FRAME[:100]), Y[:100]), (form(FRAME[100:]), Y[100:])])
+    fitted = model().fit(source)
+    assert fitted.feature_names_in_.tolist() == list(FRAME.columns)
+    np.testing.assert_array_equal(fitted.predict(form(FRAME)), fitted.predict(source))
+
+
+def test_a_lazy_frame_of_narwhals_has_to_be_collected():
+    lazy = stable_narwhals(polars(FRAME).lazy())
+    with pytest.raises(ValueError, match=r"X is a LazyFrame of narwhals.*X\.collect\(\)"):
+        model().fit(lazy, Y)
