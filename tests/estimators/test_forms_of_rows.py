@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV, blocks
+from tensormachines import TensorMachineClassifier, TensorMachineRegressor, TensorMachineRegressorCV, blocks
 from tensormachines.inspection import effect, explain_row, importance
 from tensormachines.report import html_report
 
@@ -68,7 +68,7 @@ def test_other_frames_have_the_names_of_their_columns(form, basis, frame):
     for rows in (frame, frame[:1]):
         np.testing.assert_array_equal(fitted.predict(form(rows)), expected.predict(rows))
     assert fitted.score(form(frame), Y) == expected.score(frame, Y)
-    with pytest.raises(ValueError, match="(?i)feature names|named as in the fit"):
+    with pytest.raises(ValueError, match=r"(?i)feature names|named as in the fit"):
         expected.predict(form(frame[frame.columns[::-1]]))
 
 
@@ -111,3 +111,89 @@ def test_a_lazy_frame_of_narwhals_has_to_be_collected():
     lazy = stable_narwhals(polars(FRAME).lazy())
     with pytest.raises(ValueError, match=r"X is a LazyFrame of narwhals.*X\.collect\(\)"):
         model().fit(lazy, Y)
+
+
+# ---- masked arrays
+
+MASK = random.random((200, 3)) < 0.2
+A = np.where(MASK, 1000.0, NUMBERS.to_numpy())
+GAPS = np.where(MASK, np.nan, A)
+MASKED_FORMS = {
+    "floats": (A, GAPS),
+    "float32": (A.astype(np.float32), GAPS.astype(np.float32)),
+    "integers": (A.round().astype(int), GAPS.round()),
+    "booleans": (A > 0, np.where(MASK, None, A > 0)),
+    "texts": (A.round().astype(str), np.where(MASK, None, A.round().astype(str).astype(object))),
+    "objects": (A.astype(object), np.where(MASK, None, A.astype(object))),
+    "dates": (
+        np.datetime64("2024-01-01") + A.round().astype("timedelta64[D]"),
+        np.where(
+            MASK, np.datetime64("NaT"), np.datetime64("2024-01-01") + A.round().astype("timedelta64[D]")
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), MASKED_FORMS.values(), ids=MASKED_FORMS)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter", "ignore::tensormachines.ColumnWarning")
+def test_masked_entries_are_missing_values(values, expected):
+    masked = np.ma.masked_array(values, mask=MASK)
+    same = model().fit(expected, Y)
+    fitted = model().fit(masked, Y, X_val=masked, y_val=Y)
+    np.testing.assert_array_equal(fitted.predict(masked), same.predict(expected))
+    np.testing.assert_array_equal(fitted.predict(masked[:1]), same.predict(expected[:1]))
+    assert importance(fitted, masked) == importance(same, expected)
+    assert values[MASK].tolist() == masked.data[MASK].tolist()  # X of the user is unchanged
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_a_mask_that_hides_nothing_changes_nothing():
+    shown = np.ma.masked_array(A, mask=np.zeros_like(MASK))
+    for basis in ("auto", "standard"):
+        fitted = model(basis=basis).fit(shown, np.ma.masked_array(Y))
+        np.testing.assert_array_equal(fitted.predict(shown), model(basis=basis).fit(A, Y).predict(A))
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_masked_entries_are_refused_where_values_may_not_be_missing():
+    masked, message = np.ma.masked_array(A, mask=MASK), r"needs numbers: X has masked entries, .*\"auto\""
+    with pytest.raises(ValueError, match=message):
+        model(basis="standard").fit(masked, Y)
+    fitted = model(basis="standard").fit(A, Y)
+    with pytest.raises(ValueError, match=message):
+        fitted.predict(masked)
+    with pytest.raises(ValueError, match=message):
+        TensorMachineRegressorCV(degrees=(1,), ranks=(1,), bases=("standard",)).fit(masked, Y)
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_masked_targets_and_weights_are_refused():
+    masked = np.ma.masked_array(Y, mask=np.isin(np.arange(200), (6, 9)))
+    weight = np.ma.masked_array(np.ones(200), mask=np.arange(200) == 7)
+    both = np.ma.masked_array(np.column_stack([Y, Y]), mask=np.column_stack([masked.mask, masked.mask]))
+    exposed = {"exposure": np.ones(200)}
+    fitted, message = model().fit(A, Y), r"^y has 2 rows with masked entries, the first in row 6 .*leave such"
+    for y in (masked, both):
+        with pytest.raises(ValueError, match=message):
+            model().fit(A, y)
+    with pytest.raises(ValueError, match=message):
+        model(loss="poisson").fit(A, masked**2, **exposed)
+    with pytest.raises(ValueError, match=message):
+        TensorMachineClassifier(**QUICK).fit(A, masked > 0)
+    with pytest.raises(ValueError, match=message):
+        fitted.score(A, masked)
+    with pytest.raises(ValueError, match=message):
+        html_report(fitted, A, masked)
+    with pytest.raises(ValueError, match="sample_weight has a masked entry in row 7 "):
+        model().fit(A, Y, sample_weight=weight)
+    with pytest.raises(ValueError, match="item 1: y has 2 rows"):
+        model().fit(blocks.iterable([(A, masked)]))
+    with pytest.raises(ValueError, match="has 2 rows with masked entries"):
+        model().fit(blocks.npy(A, masked))
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_masked_entries_of_blocks_are_missing_values():
+    masked = np.ma.masked_array(A, mask=MASK)
+    expected = model().fit(blocks.iterable([(GAPS, Y)])).predict(GAPS)
+    np.testing.assert_array_equal(model().fit(blocks.iterable([(masked, Y)])).predict(masked), expected)

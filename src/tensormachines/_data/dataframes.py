@@ -13,6 +13,7 @@ from scipy import sparse
 
 from .dates import is_dates
 from .frame import MISSING_TYPES, Frame, Levels, RawColumn, check_unique, column_label, level_name
+from .masked import without_mask
 from .temporal import CLASSES, of_numpy, of_objects, of_pandas, of_polars, what_holds
 
 NUMERIC = "fiub"  # kinds of dtypes; booleans are the numbers 0 and 1
@@ -208,7 +209,11 @@ def _are_booleans(values: Any) -> bool:
 
 
 def as_known(X: Any) -> Any:
-    """Return a record batch as a pyarrow table, and the frame that narwhals wraps; anything else unchanged."""
+    """Return X in a form that the rest of the package reads: a record batch as a pyarrow table, the frame
+    that narwhals wraps, missing values instead of masked entries; anything else unchanged.
+    """
+    if isinstance(X, np.ma.MaskedArray):
+        return without_mask(X)
     if is_a("pyarrow", X, "RecordBatch"):
         return sys.modules["pyarrow"].Table.from_batches([X])
     return X.to_native() if is_a("narwhals", X) else X

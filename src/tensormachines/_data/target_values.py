@@ -8,6 +8,7 @@ import numpy as np
 
 from .dataframes import column_names, is_a, is_frame
 from .frame import is_missing, is_number
+from .masked import refuse_masked
 from .open import is_on_dask
 
 
@@ -26,6 +27,7 @@ def refuse_missing_targets(y: Any) -> None:
     """Refuse a y with missing values of any kind, and a y that is empty or not yet read."""
     if is_a("polars", y, "LazyFrame"):
         raise ValueError("y is a LazyFrame of polars, whose rows have not been read yet: give y.collect().")
+    refuse_masked(y, "y")
     of_row = _missing(y)
     if of_row.shape == (0,):
         raise ValueError("y is empty: give a target for each row of X.")

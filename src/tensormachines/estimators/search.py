@@ -19,7 +19,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from .._data.dataframes import as_frame, as_known, is_frame, without_lists
+from .._data.dataframes import as_frame, is_frame, without_lists
 from .._data.frame import Frame
 from .._data.open import is_in_memory
 from .._fit.settings import DEFAULT_TOL, Clock
@@ -312,7 +312,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         X, y, weight = rows
         given = without_lists(X) if callable(self.scoring) else None  # which the scorer of a user sees
         # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
-        X = as_frame(X) if self._takes_raw_columns() else as_known(X)
+        X = as_frame(X) if self._takes_raw_columns() else self._enter(X)
         checked, y, weight = self._check_all(X, y, weight)
         encoded = self._columns is not None  # the checked rows are then numbers of levels
         X = X if encoded or is_frame(X) or hasattr(X, "columns") else checked

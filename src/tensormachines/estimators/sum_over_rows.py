@@ -19,6 +19,7 @@ from sklearn.utils.validation import validate_data
 from .._data.dataframes import read_frame
 from .._data.encoding import Columns
 from .._data.files.source import Chunk, Source, require_numbers
+from .._data.masked import refuse_masked
 from .._data.open import import_dask, refuse_targets
 from .._model.block import canonical
 
@@ -32,8 +33,10 @@ def fitted_alone(model: Any) -> Any:
 
 
 def require_y(y: Any) -> None:
+    """Refuse a missing y, and masked entries, which NumPy and scikit-learn would read as targets."""
     if y is None:
         raise ValueError("y is needed: only a source of blocks brings its own targets.")
+    refuse_masked(y, "y")
 
 
 def sum_over_rows(

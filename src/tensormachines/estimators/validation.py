@@ -7,7 +7,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from scipy import sparse
@@ -31,6 +31,7 @@ from .._data.encoding import Columns, learn_columns
 from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame, column_label
+from .._data.masked import is_masked, refuse_masked
 from .._data.open import is_in_memory
 from .._data.target_values import (
     refuse_missing_targets,
@@ -70,9 +71,10 @@ class TakesFrames(BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **options: Any
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return X as a matrix for the kernel, y and weights; learn the ``_columns`` of a raw X."""
-        X, frame = without_lists(X), None
+        X, frame = self._enter(X), None
         refuse_empty(X)
         refuse_missing_targets(y)
+        refuse_masked(sample_weight, "sample_weight")
         if options.get("y_numeric"):
             refuse_other_targets(y, type(self).__name__)
         if is_classifier(self) and not options.get("multi_output"):
@@ -133,7 +135,7 @@ class TakesFrames(BaseEstimator):
         """Return X, or X and y, as arrays of numbers; ``frame`` is X if its columns have been read."""
         options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": None}
         options["ensure_all_finite"] = "allow-nan" if self._takes_raw_columns() else True
-        X = without_lists(X)
+        X = self._enter(X)
         refuse_empty(X)
         if self._columns is not None or isinstance(X, Frame):
             if isinstance(X, Frame):
@@ -164,6 +166,12 @@ class TakesFrames(BaseEstimator):
             )
         return checked
 
+    def _enter(self, X: Any) -> Any:
+        """Return X without lists and masks; refuse masked entries if values may not be missing."""
+        if is_masked(X) and not self._takes_raw_columns():
+            self._refuse_rows("X has masked entries, which are missing values")
+        return without_lists(X)
+
     def _check_names(self, frame: Frame, reset: bool) -> None:
         """Check the names of a Frame as scikit-learn checks those of the dataframes that it knows."""
         names = None if frame.names is None else list(frame.names)
@@ -193,18 +201,19 @@ class TakesFrames(BaseEstimator):
 
     def _refuse_if_not_numbers(self, X: Any) -> None:
         """Raise an error that says which column is not numeric; return if all are."""
+        if (reason := why_not_numbers(X, self._takes_raw_columns())) is not None:
+            self._refuse_rows(reason)
+
+    def _refuse_rows(self, reason: str) -> NoReturn:
+        """Refuse rows that are not all numbers, and say what accepts them."""
         given, instead = self._basis_in_words()
         if self._takes_raw_columns():
-            reason, hint = why_not_numbers(X, missing_allowed=True), "In the fit all columns were numbers."
+            hint = "In the fit all columns were numbers."
+        elif self._raw_bases:
+            hint = f"Use {instead}, which encodes categories, dates and missing values."
         else:
-            reason = why_not_numbers(X)
-            hint = (
-                f"Use {instead}, which encodes categories, dates and missing values."
-                if self._raw_bases
-                else "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
-            )
-        if reason is not None:
-            raise ValueError(f"{given} needs numbers: {reason}. {hint}") from None
+            hint = "Use OneHotEncoder and SimpleImputer of scikit-learn before it."
+        raise ValueError(f"{given} needs numbers: {reason}. {hint}") from None
 
     def _basis_in_words(self) -> tuple[str, str]:
         """Return the basis parameter as given, and the value that accepts raw frames."""

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._data.files.source import Chunk, Source
+from .._data.masked import refuse_masked
 from .._data.open import is_in_memory
 from .._data.row_sample import RowSample
 from .._model.compiled import predictions
@@ -143,6 +144,7 @@ def _checked(
 
 def checked_targets(described: Description, y: Any, name: str) -> np.ndarray:
     """Return y as known labels or as finite numbers, with an axis of targets if there are several."""
+    refuse_masked(y, name)
     if described.classes is not None:
         labels = column_or_1d(y)
         class_codes(labels, described.classes)

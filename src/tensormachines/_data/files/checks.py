@@ -13,6 +13,7 @@ from scipy import sparse
 
 from ..._model.rows import Rows
 from ..frame import column_label, is_missing
+from ..masked import refuse_masked
 
 Label: TypeAlias = Callable[[int], str]  # from the index of a column to its name in messages
 
@@ -126,6 +127,7 @@ def dense_rows(X: np.ndarray, dtype: np.dtype, where: Where, label: Label) -> np
 
 def as_target(y: Any, where: Where, label: Label) -> np.ndarray:
     """Return targets as an array of finite numbers or of text, which may be objects."""
+    refuse_masked(y, f"{where.name}: y")
     target = np.asarray(y)
     if target.ndim not in (1, 2):
         raise ValueError(f"{where.name}: y must have 1 or 2 dimensions, got the shape {target.shape}.")

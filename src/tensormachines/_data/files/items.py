@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..._model.block import canonical
 from ..._model.rows import Rows
-from ..dataframes import as_frame, is_frame, read_frame
+from ..dataframes import as_frame, as_known, is_frame, read_frame
 from ..dates import DATES, is_dates
 from ..frame import Frame, Levels, RawColumn, is_raw_column, number_levels
 from .checks import (
@@ -44,7 +44,7 @@ def item_rows(X: Any, kinds: Kinds, where: Where, dtype: np.dtype | None = None)
     A matrix has the type ``dtype``; by default float32 if all columns are float32, else float64."""
     if sparse.issparse(X):
         return _sparse_rows(X, where, dtype)
-    if not is_frame(X):
+    if not is_frame(X := as_known(X)):
         X = _array(X, where)
     try:
         frame = as_frame(X)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..masked import refuse_masked
 from .checks import (
     Label,
     Where,
@@ -180,6 +181,7 @@ def _pieces(array: Array | None, what: str) -> list[_Piece]:
     if array is None:
         return []
     if isinstance(array, np.ndarray):
+        refuse_masked(array, what)
         return [_mapped(array, what)]
     return [_header(name) for name in find_files(array)]
 
