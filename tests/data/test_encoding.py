@@ -143,17 +143,21 @@ def test_strings_that_look_like_numbers_are_categories_in_the_order_of_the_numbe
     assert encoded(object_array(["10", "nan", "9"]))[1] == ("10", "9", "nan")
 
 
-def test_arrays_of_strings_hold_their_numbers_as_strings():
-    table = np.array([["a", "1.5"], ["b", "2"], ["a", "nan"]])
+def test_arrays_of_strings_hold_categories():
+    table = np.array([["a", "01"], ["b", "1"], ["a", "nan"]])
     string_types = [
         "U",
-        "S",
         *([np.dtypes.StringDType()] if hasattr(np.dtypes, "StringDType") else []),
     ]  # the last since NumPy 2
     for X in map(table.astype, string_types):
         columns = learn_columns(X)
-        assert columns.kinds == ("category", "number")
-        np.testing.assert_array_equal(encode(columns, X), [[0, 1.5], [1, 2], [0, NAN]])
+        assert columns == learn_columns(table.astype(object))
+        assert columns.kinds == ("category", "category")
+        assert columns.columns[1].levels == ("01", "1", "nan")
+        np.testing.assert_array_equal(encode(columns, X), [[0, 0], [1, 1], [0, 2]])
+    for bytes_ in (table.astype("S"), table.astype("S").astype(object)):
+        with pytest.raises(TypeError, match=r"column 0 of X is of type bytes, .*Decode them to text: numpy"):
+            learn_columns(bytes_)
 
 
 def test_ordered_categories_keep_their_order_and_others_get_one():
@@ -316,7 +320,7 @@ WHEN, LASTED = datetime(2026, 1, 2), timedelta(hours=3)
         (pd.Series([pd.Period("2026"), None], dtype=object), "Period", r"dt\.to_timestamp\(\)"),
         (pd.Series([["a"], ["b"]]), "list", "string or a real number"),
         (pd.Series([{"a": 1}]), "dict", "string or a real number"),
-        (pd.Series([b"bytes"]), "bytes", "string or a real number"),
+        (pd.Series([b"bytes"]), "bytes", r'Decode them .* df\["name"\]\.str\.decode\("utf-8"\)'),
         (pd.Series([1 + 2j]), "complex", "string or a real number"),
         (pl.Series([["a"], ["b"]]), "List", "string or a real number"),
         (pl.Series([{"a": 1}]), "Struct", "string or a real number"),

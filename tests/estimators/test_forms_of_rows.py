@@ -197,3 +197,38 @@ def test_masked_entries_of_blocks_are_missing_values():
     masked = np.ma.masked_array(A, mask=MASK)
     expected = model().fit(blocks.iterable([(GAPS, Y)])).predict(GAPS)
     np.testing.assert_array_equal(model().fit(blocks.iterable([(masked, Y)])).predict(masked), expected)
+
+
+# ---- arrays of text
+
+TEXT_TYPES = ["U", *([np.dtypes.StringDType()] if hasattr(np.dtypes, "StringDType") else [])]
+
+
+@pytest.mark.parametrize("dtype", TEXT_TYPES, ids=str)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_arrays_of_text_hold_categories(dtype):
+    z = random.choice(["01", "1", "001"], 1000)[:, None]
+    y = 1.0 * (z[:, 0] == "01")
+    expected = model().fit(pd.DataFrame(z), y)
+    fitted = model().fit(z.astype(dtype), y)
+    assert fitted.score(z.astype(dtype), y) > 0.99
+    for rows in (z, z[:1]):
+        np.testing.assert_array_equal(
+            fitted.predict(rows.astype(dtype)), expected.predict(pd.DataFrame(rows))
+        )
+        np.testing.assert_array_equal(fitted.predict(rows.astype(object)), fitted.predict(rows.astype(dtype)))
+
+
+@pytest.mark.parametrize("dtype", TEXT_TYPES, ids=str)
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_arrays_of_text_are_refused_where_numbers_are_needed(dtype):
+    text, message = (
+        A.astype(str).astype(dtype),
+        r"needs numbers: column 0 of X holds strings\. Use basis=\"auto\"",
+    )
+    for basis in ("standard", None):
+        with pytest.raises(ValueError, match=message):
+            model(basis=basis).fit(text, Y)
+        fitted = model(basis=basis).fit(A, Y)
+        with pytest.raises(ValueError, match=message):
+            fitted.predict(text)

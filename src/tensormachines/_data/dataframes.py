@@ -23,9 +23,12 @@ HINT = (
     "Each argument must be a missing value, a string or a real number; "
     "or all of them are dates, or durations, or times."
 )
-PERIOD_HINT = (
-    'Give its periods as dates, df["when"].dt.to_timestamp(), or as categories, df["when"].astype(str).'
-)
+HINTS = {
+    "period": (
+        'Give its periods as dates, df["when"].dt.to_timestamp(), or as categories, df["when"].astype(str).'
+    ),
+    "bytes": 'Decode them to text: numpy.char.decode(X, "utf-8"), or df["name"].str.decode("utf-8").',
+}
 
 
 def as_frame(X: Any) -> Any:
@@ -370,18 +373,7 @@ def _array_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn
         return values
     if values.dtype.kind in "mM":
         return of_numpy(values)
-    if values.dtype.kind == "S":
-        try:
-            values = values.astype(str)
-        except UnicodeDecodeError:
-            raise ValueError(
-                f"{label} has bytes that are not ASCII: decode them, as in numpy.char.decode(X, 'utf-8')."
-            ) from None
-    column = _object_column(values.astype(object, copy=False), label, kind)
-    if values.dtype.kind == "O" or isinstance(column, np.ndarray) or kind == "category":
-        return column
-    numbers = column.as_numbers()  # in an array of strings, numbers are strings too
-    return column if numbers is None else numbers
+    return _object_column(values.astype(object, copy=False), label, kind)
 
 
 def _object_column(values: np.ndarray, label: str, kind: str | None) -> RawColumn:
@@ -429,5 +421,5 @@ def _factorize(values: Any, missing: set[type]) -> Levels:
 
 
 def _refusal(label: str, dtype: str) -> TypeError:
-    hint = PERIOD_HINT if dtype.lower().startswith("period") else HINT
+    hint = HINTS.get(dtype.lower().partition("[")[0], HINT)
     return TypeError(f"{label} is of type {dtype}, which is neither number nor category. {hint}")

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 
-def without_mask(array: np.ma.MaskedArray) -> np.ndarray:
+def without_mask(array: Any) -> np.ndarray:
     """Return an array with NaN, NaT or None instead of masked entries; the same numbers if there are none."""
     if not is_masked(array):
-        return np.ma.getdata(array)
+        return np.asarray(array)
     kind = array.dtype.kind
     if kind in "fc":
-        return array.filled(np.nan)
+        return np.asarray(array.filled(np.nan))
     if kind in "iu":
-        return array.astype(np.float64).filled(np.nan)
+        return np.asarray(array.astype(np.float64).filled(np.nan))
     if kind in "mM":
-        return array.filled(np.array("NaT", array.dtype))
-    objects = np.ma.getdata(array).astype(object)
+        return np.asarray(array.filled(np.array("NaT", array.dtype)))
+    objects = np.array(array, dtype=object)
     objects[np.ma.getmaskarray(array)] = None
     return objects
 

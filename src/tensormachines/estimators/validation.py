@@ -150,7 +150,8 @@ class TakesFrames(BaseEstimator):
             except ValueError:
                 refuse_infinite(matrix, column_names(X), self._takes_raw_columns())
                 raise
-        if temporal_columns(X):
+        text = isinstance(X, np.ndarray) and X.dtype.kind in "UST"  # scikit-learn reads what spells numbers
+        if temporal_columns(X) or (text and not self._takes_raw_columns()):
             self._refuse_if_not_numbers(X)
         try:
             checked = validate_data(self, X, *y, reset=reset, **options)
