@@ -6,12 +6,15 @@ import pytest
 from tensormachines._data.column_notes import (
     ALL_RARE,
     CODES,
+    DATES,
+    LIKE_NUMBERS,
     ROW_NAMES,
     ROW_NUMBERS,
     category_note,
     in_words,
     is_code_name,
     number_note,
+    text_note,
 )
 from tensormachines._data.encoding import Column
 
@@ -64,6 +67,55 @@ def test_categories():
     assert category_note(Column(("a",), pooled=True), 400) is None
     assert category_note(Column(()), 400) is None  # nothing but missing values
     assert category_note(Column(), 400) is None
+
+
+NUMBERS = f"text that looks like numbers, {LIKE_NUMBERS}"
+
+
+def but_for(other):
+    return f"text that looks like numbers, except for {other!r}, {LIKE_NUMBERS}"
+
+
+WHOLE = [str(k) for k in range(8, 208)]
+FRACTIONS = [f"{k / 8}" for k in range(200)]
+DAYS = [str(np.datetime64("2024-01-01") + k) for k in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("name", "levels", "n_rows", "expected"),
+    [
+        ("x", FRACTIONS, 200, NUMBERS),
+        (None, FRACTIONS, 100_000, NUMBERS),
+        ("x", [*FRACTIONS, "?"], 200, but_for("?")),
+        ("x", ["a lot", *FRACTIONS], 200, but_for("a lot")),
+        ("x", [*FRACTIONS[:30], *"abcdefghijklmnopq"], 200, None),  # too many others
+        ("x", FRACTIONS[:19], 200, None),  # few numbers may be groups
+        ("x", [*FRACTIONS[:19], "?"], 200, None),
+        ("diagnosis code", FRACTIONS, 200, None),
+        ("x", [f"0{text}" for text in FRACTIONS], 200, None),
+        ("x", WHOLE, 200, NUMBERS),
+        ("x", WHOLE, 5000, None),  # of which a category can be made
+        ("x", [*WHOLE, "?"], 5000, but_for("?")),
+        ("x", [*WHOLE, "nan"], 5000, but_for("nan")),
+        ("x", [f"{text}.0" for text in WHOLE], 5000, None),
+        ("x", [*WHOLE, "online"], 5000, None),
+        ("customer_id", WHOLE, 200, None),
+        ("x", [f"{k}" for k in range(10000, 10200)], 200, None),  # zip codes
+        ("x", [f"{k:05}" for k in range(9900, 10100)], 200, None),
+        ("x", [*(f"{k}" for k in range(20, 80)), "?"], 5000, but_for("?")),  # years of age
+        ("x", [*(f"{k}" for k in range(10000, 10200)), "?"], 200, None),
+        ("x", ["1", "2", "3"], 200, None),
+        ("x", [], 200, None),
+        ("x", [f"name {k}" for k in range(200)], 200, None),
+        ("x", DAYS, 200, DATES),
+        ("x", DAYS, 100_000, DATES),
+        ("x", [f"{day} 13:45:00" for day in DAYS], 200, DATES),
+        ("x", [f"{k}.{m}.2024" for k in range(1, 29) for m in range(1, 13)], 500, DATES),
+        ("x", DAYS[:12], 200, None),  # few dates may be groups
+    ],
+)
+def test_text_that_looks_like_numbers_or_dates(name, levels, n_rows, expected):
+    assert text_note(name, levels, n_rows) == expected
 
 
 def test_a_message_names_a_few_columns_of_each_kind():

@@ -317,3 +317,64 @@ def test_arrays_and_files_are_looked_at_as_well(tmp_path):
     STRANGE.assign(y=Y).to_csv(tmp_path / "t.csv", index=False)
     (found,) = noticed(TensorMachineRegressor(**QUICK), blocks.csv(tmp_path / "t.csv", target="y"), None)
     assert "column 'surname': no level" in str(found.message)
+
+
+TEXT = pd.DataFrame(
+    {
+        "number": random.standard_normal(400).astype(str),
+        "mistake": [*random.standard_normal(399), "?"],
+        "date": [str(np.datetime64("2024-01-01") + k) for k in random.integers(0, 300, 400)],
+        "group": random.choice(["1", "2", "3"], 400),
+        "zip": [f"{k:05}" for k in random.integers(1000, 99999, 400)],
+        "meant": pd.Categorical(random.standard_normal(400).round(1).astype(str)),
+    }
+)
+OF_TEXT = random.standard_normal(400)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        lambda table: table,
+        lambda table: pl.from_pandas(table.assign(mistake=table.mistake.astype(str))),
+        lambda table: pyarrow.Table.from_pandas(table.assign(mistake=table.mistake.astype(str))),
+        lambda table: table.to_dict("records"),
+    ],
+    ids=["pandas", "polars", "pyarrow", "dicts"],
+)
+@pytest.mark.parametrize("cv", [False, True])
+def test_text_that_looks_like_numbers_or_dates_is_noticed(frame, cv):
+    model = TensorMachineRegressor(**QUICK)
+    if cv:
+        model = TensorMachineRegressorCV(degrees=(1, 2), ranks=(1,), alphas=(1e-3,), max_iters=(3,), cv=2)
+    table = TEXT.drop(columns="meant") if frame(TEXT[:1]).__class__ is list else TEXT
+    (found,) = noticed(model, frame(table), OF_TEXT)
+    assert str(found.message).splitlines()[1:-1] == [
+        "- column 'number': text that looks like numbers, taken as a category "
+        '(pd.to_numeric(..., errors="coerce") makes it numbers)',
+        "- column 'mistake': text that looks like numbers, except for '?', taken as a category "
+        '(pd.to_numeric(..., errors="coerce") makes it numbers)',
+        "- column 'date': text that looks like dates, taken as a category "
+        "(pd.to_datetime(...) makes it dates)",
+    ]
+    converted = table.assign(  # what the message advises
+        number=pd.to_numeric(table.number, errors="coerce"),
+        mistake=pd.to_numeric(table.mistake, errors="coerce"),
+        date=pd.to_datetime(table.date),
+    )
+    assert not noticed(model, converted, OF_TEXT)
+    declared = TensorMachineRegressor(**QUICK, categorical_features=["number", "mistake", "date"])
+    assert "looks like" not in "".join(str(each.message) for each in noticed(declared, table, OF_TEXT))
+
+
+def test_arrays_of_text_are_noticed_alike():
+    (found,) = noticed(TensorMachineRegressor(**QUICK), TEXT[["number"]].to_numpy().astype(str), OF_TEXT)
+    assert "- column 0 of X: text that looks like numbers" in str(found.message)
+
+
+def test_categories_of_files_are_what_their_source_says(tmp_path):
+    TEXT[["number"]].assign(y=OF_TEXT).to_csv(tmp_path / "t.csv", index=False)
+    source = blocks.csv(tmp_path / "t.csv", target="y", category=["number"])
+    search = TensorMachineRegressorCV(degrees=(1, 2), ranks=(1,), alphas=(1e-3,), max_iters=(3,), cv=2)
+    for model in (TensorMachineRegressor(**QUICK), search):
+        assert "looks like" not in "".join(str(each.message) for each in noticed(model, source, None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import nlargest
 from typing import TypeAlias
@@ -77,9 +78,7 @@ class LevelCounts:
 
     def among_numbers(self) -> str | None:
         """Return a level that looks like a mistake because nearly all others are numbers."""
-        others = [name for name in self.totals if not (is_number(name) and np.isfinite(float(name)))]
-        numbers = len(self.totals) - len(others)
-        return others[0] if others and numbers >= max(FEWEST_NUMBERS, 2 * len(others)) else None
+        return among_numbers(self.totals)
 
     def _with_numbers(self, other: NumberCounts) -> LevelCounts:
         """Add rows that were read as numbers; of these, only missing values can be told apart."""
@@ -90,6 +89,17 @@ class LevelCounts:
             self.ordered,
             self.forgotten or other.n_missing < other.n_rows,
         )
+
+
+def among_numbers(levels: Collection[str]) -> str | None:
+    """Return a level that looks like a mistake because nearly all others are numbers."""
+    others = [name for name in levels if not is_finite_number(name)]
+    numbers = len(levels) - len(others)
+    return others[0] if others and numbers >= max(FEWEST_NUMBERS, 2 * len(others)) else None
+
+
+def is_finite_number(text: str) -> bool:
+    return is_number(text) and bool(np.isfinite(float(text)))
 
 
 @dataclass(frozen=True)

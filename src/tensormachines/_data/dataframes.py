@@ -180,6 +180,26 @@ def numbers_of(X: Any, j: int) -> np.ndarray | None:
     return None
 
 
+def declares_category(X: Any, j: int) -> bool:
+    """Tell whether the type of column j of a frame says that it is a category, not just text."""
+    if is_a("pandas", X):
+        return str(X.dtypes.iloc[j]) == "category"
+    if is_a("polars", X):
+        return type(X.dtypes[j]).__name__ in ("Categorical", "Enum")
+    return is_a("pyarrow", X, "Table") and str(X.schema.types[j]).startswith("dictionary")
+
+
+def text_of(X: Any, j: int) -> list[str]:
+    """Return the different texts in column j of a frame or array; none if it holds something else."""
+    if isinstance(X, Frame):
+        column = X.columns[j]
+    elif is_a("pandas", X):
+        column = next(_columns(X.iloc[:, [j]]))
+    else:
+        column = next(_columns(X.select([j]) if is_a("pyarrow", X, "Table") else X[:, [j]]))
+    return column.names if isinstance(column, Levels) else []
+
+
 def boolean_columns(X: Any) -> set[int]:
     """Return the indices of the boolean columns of a frame or array, by their type or as Python objects; they
     may have missing values.

@@ -22,7 +22,14 @@ from .._data.column_counts import (
     LevelCounts,
     NumberCounts,
 )
-from .._data.column_notes import MOSTLY_DIFFERENT, ROWS_TO_JUDGE, ColumnWarning, category_note, is_code_name
+from .._data.column_notes import (
+    MOSTLY_DIFFERENT,
+    ROWS_TO_JUDGE,
+    ColumnWarning,
+    category_note,
+    is_code_name,
+    look_like_dates,
+)
 from .._data.dates import parse_dates
 from .._data.encoding import Column, columns_of
 from .._data.files.column_kinds import ColumnKind, ColumnKinds
@@ -32,9 +39,6 @@ from .numbers import shown
 
 MOST_SHOWN = 50  # columns
 LONGEST_LEVELS = 40  # characters of all of them together
-DATE = re.compile(
-    r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}( .*)?|\d{4}/\d{1,2}/\d{1,2}( .*)?"
-)
 COMMAS = re.compile(r"-?\d+(,\d+)*(\.\d+)?")
 THOUSANDS = re.compile(r"-?\d{1,3}(,\d{3})*(\.\d+)?")
 LIKE_NUMBERS = "looks like numbers"  # how notes on such levels begin
@@ -133,7 +137,7 @@ def _level_note(name: str, column: LevelCounts, fitted: Column) -> str:
     some = names[:ROWS_TO_JUDGE]
     if any("," in level for level in some) and all(COMMAS.fullmatch(level) for level in some):
         return LIKE_NUMBERS + _comma_advice(some)
-    if names and all(DATE.fullmatch(level) for level in some):
+    if look_like_dates(names):
         return _date_advice(names)
     if (other := column.among_numbers()) is not None:
         return (

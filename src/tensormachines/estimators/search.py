@@ -314,6 +314,7 @@ class Search(CallbackSupportMixin, TakesFrames):
         # Columns are read once, levels are learnt anew for each fold, and the names of columns are kept.
         X = as_frame(X) if self._takes_raw_columns() else self._enter(X)
         checked, y, weight = self._check_all(X, y, weight)
+        self._notice_columns(rows[0], stacklevel=7)
         encoded = self._columns is not None  # the checked rows are then numbers of levels
         X = X if encoded or is_frame(X) or hasattr(X, "columns") else checked
         kinds = None if self._columns is None else self._columns.kinds

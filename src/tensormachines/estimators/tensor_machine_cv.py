@@ -196,7 +196,6 @@ class TensorMachineRegressorCV(RegressorMixin, Search):
         require_targets(self._loss(), checked[1])
         if levels_of(self) is not None:
             require_one_target(checked[1])
-        self._notice_columns(X, stacklevel=8)
         return checked
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
@@ -342,7 +341,6 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         return self._score_by_scoring(X, y, sample_weight)
 
     def _check_all(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        given = X
         if is_label_matrix(y):
             refuse_class_weight(self.class_weight)
             X, y, weight = self._check_training_data(X, y, sample_weight, multi_output=True)
@@ -350,7 +348,6 @@ class TensorMachineClassifierCV(ClassifierMixin, Search):
         else:
             X, y, weight = self._check_training_data(X, y, sample_weight)
             encode_labels(y)  # refuses other targets before anything is fitted
-        self._notice_columns(given, stacklevel=8)
         return X, y, weight
 
     def _splitter(self, y: np.ndarray, seed: int) -> Any:

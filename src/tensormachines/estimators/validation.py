@@ -14,16 +14,18 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from .._data.column_notes import ColumnWarning, category_note, in_words, number_note
+from .._data.column_notes import ColumnWarning, category_note, in_words, number_note, text_note
 from .._data.dataframes import (
     boolean_columns,
     column_names,
+    declares_category,
     is_raw,
     numbers_of,
     read_frame,
     refuse_empty,
     refuse_infinite,
     temporal_columns,
+    text_of,
     why_not_numbers,
     without_lists,
 )
@@ -117,15 +119,21 @@ class TakesFrames(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else names.tolist()
         in_memory = is_in_memory(X)
+        of_user = in_memory and not isinstance(X, Frame)  # the source of a Frame knows what its columns are
         X = without_lists(X) if in_memory else X
-        notes = []
-        for j in range(self.n_features_in_):
+        n_columns, notes = self.n_features_in_, []
+        declared = declared_kinds(self.categorical_features, n_columns, names) or [None] * n_columns
+        for j in range(n_columns):
             column = None if self._columns is None else self._columns.columns[j]
+            name = None if names is None else names[j]
             if column is not None and column.levels is not None:
                 note = category_note(column, X.shape[0] if in_memory else None)
+                if of_user and declared[j] is None and not declares_category(X, j):
+                    texts = text_of(X, j) if column.pooled else column.levels
+                    note = text_note(name, texts, X.shape[0]) or note
             else:
-                numbers = numbers_of(X, j) if in_memory and self.n_features_in_ > 1 else None
-                note = None if numbers is None else number_note(None if names is None else names[j], numbers)
+                numbers = numbers_of(X, j) if in_memory and n_columns > 1 else None
+                note = None if numbers is None else number_note(name, numbers)
             if note is not None:
                 notes.append((note, column_label(names, j)))
         if notes:
