@@ -1,5 +1,7 @@
 """Forms in which rows come that are neither plain arrays nor frames of pandas or polars."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -232,3 +234,36 @@ def test_arrays_of_text_are_refused_where_numbers_are_needed(dtype):
         fitted = model(basis=basis).fit(A, Y)
         with pytest.raises(ValueError, match=message):
             fitted.predict(text)
+
+
+# ---- what holds no rows
+
+
+def pairs():
+    yield A, Y
+
+
+NO_ROWS = {
+    "generator": (pairs, r"got a generator, which can be read only once.*blocks\.iterable\(function\)"),
+    "iterator": (lambda: iter(A.tolist()), r"got a list_iterator, which can be read .*list\(X\)"),
+    "str": (lambda: "rows.csv", r"got the str 'rows\.csv'.*blocks\.csv\(X\)"),
+    "path": (lambda: Path("rows.parquet"), r"got the \w+Path 'rows\.parquet'.*blocks\.parquet\(X\)"),
+    "dict": (lambda: {"a": [1, 2], "b": [3, 4]}, r"got a dict.*pandas\.DataFrame\(X\)"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), NO_ROWS.values(), ids=NO_ROWS)
+@pytest.mark.parametrize("basis", ["auto", "standard"])
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_what_holds_no_rows_is_refused_with_a_hint(make, message, basis):
+    message = f"^X must hold rows, {message}"
+    for y in (None, Y):
+        with pytest.raises(ValueError, match=message):
+            model(basis=basis).fit(make(), y)
+        with pytest.raises(ValueError, match=message):
+            TensorMachineClassifier(**QUICK).fit(make(), y)
+        with pytest.raises(ValueError, match=message):
+            TensorMachineRegressorCV(degrees=(1,), ranks=(1,), bases=(basis,)).fit(make(), y)
+    for rows in (A, NUMBERS):
+        with pytest.raises(ValueError, match=message):
+            model(basis=basis).fit(rows, Y).predict(make())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -251,11 +252,7 @@ def without_lists(X: Any) -> Any:
     if isinstance(X, np.ndarray) or sparse.issparse(X) or is_frame(X):
         _refuse_repeated_names(X)
         return X
-    for library in ("polars", "narwhals"):
-        if is_a(library, X, "LazyFrame"):
-            raise ValueError(
-                f"X is a LazyFrame of {library}, whose rows have not been read yet: give X.collect()."
-            )
+    _refuse_no_rows(X)
     if str(getattr(X, "dtype", "")).startswith("period["):  # a series or an index of pandas
         raise ValueError(
             f"X is a {type(X).__name__} of type {X.dtype}, and periods are not numbers. Give what matters of "
@@ -271,6 +268,29 @@ def without_lists(X: Any) -> Any:
         array.dtype.kind in "iuf" and any(isinstance(entry, bool) for row in rows for entry in row)
     )
     return np.array(X, dtype=object) if changed else array
+
+
+def _refuse_no_rows(X: Any) -> None:
+    """Refuse what gives rows only after it has been read, and say how to read it."""
+    for library in ("polars", "narwhals"):
+        if is_a(library, X, "LazyFrame"):
+            raise ValueError(
+                f"X is a LazyFrame of {library}, whose rows have not been read yet: give X.collect()."
+            )
+    name = type(X).__name__
+    if isinstance(X, str | bytes | PathLike):
+        raise ValueError(
+            f"X must hold rows, got the {name} {fspath(X)[:100]!r}. If this is a file, give a source of its "
+            "rows: tensormachines.blocks.csv(X) or blocks.parquet(X), for a fit with target=... and no y."
+        )
+    if isinstance(X, Mapping):
+        raise ValueError(f"X must hold rows, got a {name}. If its values are columns: pandas.DataFrame(X).")
+    if isinstance(X, Iterator):
+        raise ValueError(
+            f"X must hold rows, got a {name}, which can be read only once. If it yields blocks (X, y), give "
+            "tensormachines.blocks.iterable(function), with a function that returns a new one each time, and "
+            "no y. If it yields rows, give list(X)."
+        )
 
 
 def _refuse_repeated_names(X: Any) -> None:
