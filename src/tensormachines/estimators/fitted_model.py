@@ -71,7 +71,8 @@ class FittedModel(TakesFrames):
             # feature_importances_.
             raise AttributeError(
                 f"{type(self).__name__} has no coef_: only models of degree 1 with one coefficient for each "
-                "column of X have. linear_ is the linear part, feature_importances_ has a number per column."
+                "column of X have, as with degree=1 and basis=None. linear_ is the linear part, "
+                "feature_importances_ has a number per column."
             )
         return self.linear_
 
