@@ -267,3 +267,22 @@ def test_what_holds_no_rows_is_refused_with_a_hint(make, message, basis):
     for rows in (A, NUMBERS):
         with pytest.raises(ValueError, match=message):
             model(basis=basis).fit(rows, Y).predict(make())
+
+
+# ---- booleans that have become text
+
+
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter")
+def test_booleans_as_text_are_refused_as_what_they_were():
+    wrong = FRAME.assign(e=FRAME.e.astype(str))
+    with pytest.raises(
+        ValueError, match=r"column 'e' held booleans or numbers in the fit, .*'(True|False)': con"
+    ):
+        model().fit(FRAME, Y).predict(wrong)
+    numbers = FRAME.drop(columns="c")
+    with pytest.raises(ValueError, match=r"column 'e' holds strings.*were numbers or booleans"):
+        model().fit(numbers, Y).predict(wrong.drop(columns="c"))
+    with pytest.raises(
+        ValueError, match="column 'u' held numbers in the fit, now it holds strings such as 'a'"
+    ):
+        model().fit(FRAME, Y).predict(FRAME.assign(u="a"))

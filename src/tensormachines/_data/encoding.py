@@ -273,5 +273,10 @@ def _numbers(column: RawColumn, label: str) -> np.ndarray:
     if numbers is None:
         assert isinstance(column, Levels)
         example = next(name for name in column.names if not is_number(name))
+        if all(name.lower() in ("true", "false") for name in column.names):  # booleans are numbers in a fit
+            raise ValueError(
+                f"{label} held booleans or numbers in the fit, now it holds strings such as {example!r}: "
+                "convert them to booleans."
+            )
         raise ValueError(f"{label} held numbers in the fit, now it holds strings such as {example!r}.")
     return numbers

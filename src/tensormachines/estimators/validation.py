@@ -217,7 +217,7 @@ class TakesFrames(BaseEstimator):
         """Refuse rows that are not all numbers, and say what accepts them."""
         given, instead = self._basis_in_words()
         if self._takes_raw_columns():
-            hint = "In the fit all columns were numbers."
+            hint = "In the fit all columns were numbers or booleans."
         elif self._raw_bases:
             hint = f"Use {instead}, which encodes categories, dates and missing values."
         else:
