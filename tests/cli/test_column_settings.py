@@ -74,7 +74,7 @@ def test_predict_writes_bounds(table, tmp_path, command, capsys):
         ),
         (
             ["--increasing", "size", "--interactions", "size,floor"],
-            "--interactions has a set with column 'size', which --increasing",
+            "--interactions has a set that contains column 'size', which has a sign in --increasing",
         ),
     ],
 )
