@@ -126,7 +126,13 @@ def test_svmlight_errors(text, tmp_path):
     fails(lambda: blocks.svmlight(text("big.svm", "1 99999999999999999999:1\n")), row(1), "too large")
 
 
-@pytest.mark.parametrize("line", [":1e3", "1 :", "03 :0 x", ": :", "1 2:3 : 4", ":0 1:2", "1  :5"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(":1e3", "1 :", "03 :0 x", ": :", "1 2:3 : 4", ":0 1:2", "1  :5"),
+        *("44:1 4", "1 2:3:4 5", "1 2 3:4:5", 140 * "4" + ":1 4"),
+    ],
+)
 def test_entries_without_an_index_are_refused(tmp_path, line):
     path = tmp_path / "rows.svm"
     path.write_text(f"1 1:2\n{line}\n")

@@ -179,12 +179,15 @@ def _read_in_python(lines: list[bytes]) -> Read | None:
         lines = [QUERY.sub(rb"\1", line) for line in lines]
     if any(map(bytes.__contains__, lines, repeat(b"_"))):  # Python allows these between digits
         return None
-    entries = np.fromiter(map(bytes.count, lines, repeat(b":")), np.int64, len(lines))
-    words = np.fromiter(map(len, map(bytes.split, lines)), np.int64, len(lines))
-    tokens = b"\n".join(lines).replace(b":", b" ").split()  # lines with a comment have lost their end
+    text = b"\n".join(lines)  # lines with a comment have lost their end
+    words, tokens = text.split(), text.replace(b":", b" ").split()
+    entries = np.fromiter(map(len, map(bytes.split, lines)), np.int64, len(lines)) - 1
+    # Each word of a line except the first has one colon, with something on both sides.
+    colons = np.ones(len(words), dtype=np.int64)
+    colons[np.cumsum(1 + entries) - 1 - entries] = 0
     borders = np.concatenate([[0], np.cumsum(1 + 2 * entries)])
-    # Each word except the first has one colon, with something on both sides.
-    if (words != 1 + entries).any() or len(tokens) != borders[-1]:
+    found = np.fromiter(map(bytes.count, words, repeat(b":")), np.int64, len(words))
+    if (found != colons).any() or len(tokens) != borders[-1]:
         return None
     is_y = np.zeros(len(tokens), dtype=bool)
     is_y[borders[:-1]] = True
