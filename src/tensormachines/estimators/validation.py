@@ -14,7 +14,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
-from .._data.column_notes import ColumnWarning, category_note, in_words, number_note, text_note
+from .._data.column_notes import (
+    FIRST_ROWS,
+    ColumnWarning,
+    category_note,
+    in_words,
+    number_note,
+    text_note,
+)
 from .._data.dataframes import (
     boolean_columns,
     column_names,
@@ -129,8 +136,11 @@ class TakesFrames(BaseEstimator):
             if column is not None and column.levels is not None:
                 note = category_note(column, X.shape[0] if in_memory else None)
                 if of_user and declared[j] is None and not declares_category(X, j):
-                    texts = text_of(X, j) if column.pooled else column.levels
-                    note = text_note(name, texts, X.shape[0]) or note
+                    if column.pooled:  # whose levels are not all known: the first rows show what they are
+                        some = X[:FIRST_ROWS]
+                        note = text_note(name, text_of(some, j), some.shape[0]) or note
+                    else:
+                        note = text_note(name, column.levels, X.shape[0]) or note
             else:
                 numbers = numbers_of(X, j) if in_memory and n_columns > 1 else None
                 note = None if numbers is None else number_note(name, numbers)
