@@ -5,9 +5,10 @@ import pytest
 from sklearn.utils import check_array
 
 from tensormachines import TensorMachineClassifier, TensorMachineRegressor
-from tensormachines._data.dataframes import FEW_ROWS, read_frame
+from tensormachines._data.dataframes import read_frame
 from tensormachines._data.encoding import learn_columns
 from tensormachines._data.few_rows import FEW_LEVELS, Remembered, read_few_rows
+from tensormachines._data.raw_columns import FEW_ROWS
 
 pandas = pytest.importorskip("pandas")
 polars = pytest.importorskip("polars")

@@ -25,13 +25,14 @@ from .._model.packed_shares import PIECE
 from .dask_blocks import BlocksOnDask, Pieces, shared_node, sum_of
 from .dask_connection import scheduler_needed
 from .dask_shares import SharesOnDask
-from .dataframes import column_names, read_frame
+from .dataframes import read_frame
 from .dates import is_dates
 from .encoding import Columns, columns_of
 from .files.checks import Where, check_same_rows, float_type
 from .files.items import item_chunk, item_rows, kinds_of
 from .files.source import Chunk
 from .frame import Frame, Levels, column_label
+from .raw_columns import column_names
 from .summary import Summarise, Summary, summarised
 from .training import Recipe
 

@@ -13,9 +13,9 @@ from weakref import ref
 
 import numpy as np
 
-from .dataframes import FEW_ROWS, is_a
 from .encoding import Column
 from .frame import is_missing, level_name
+from .raw_columns import FEW_ROWS, is_a
 
 FEW_LEVELS = 50  # up to this number, all names take less time than one name
 OBJECT, SINGLE = np.dtype(object), np.dtype(np.float32)

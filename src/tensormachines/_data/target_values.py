@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .dataframes import column_names, is_a, is_frame
 from .frame import is_missing, is_number
 from .masked import refuse_masked
 from .open import is_on_dask
+from .raw_columns import column_names, is_a, is_frame
 
 
 def target_name(y: Any) -> str | list[str] | None:

@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import check_scoring
 
-from .._data.dataframes import is_a
 from .._data.frame import Frame, concatenate
+from .._data.raw_columns import is_a
 from .._data.summary import ValidationRows
 from .._fit.fit import find_relevance, fit_together
 from .._fit.problem import Problem

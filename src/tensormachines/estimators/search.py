@@ -19,9 +19,10 @@ from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from .._data.dataframes import as_frame, is_frame, without_lists
+from .._data.dataframes import as_frame, without_lists
 from .._data.frame import Frame
 from .._data.open import is_in_memory
+from .._data.raw_columns import is_frame
 from .._fit.settings import DEFAULT_TOL, Clock
 from .._model.compiled import Compiled
 from .._model.description import Description

@@ -24,7 +24,6 @@ from .._data.column_notes import (
 )
 from .._data.dataframes import (
     boolean_columns,
-    column_names,
     declares_category,
     is_raw,
     numbers_of,
@@ -36,12 +35,13 @@ from .._data.dataframes import (
     why_not_numbers,
     without_lists,
 )
-from .._data.encoding import Columns, learn_columns
+from .._data.encoding import Column, Columns, learn_columns
 from .._data.few_rows import read_few_rows
 from .._data.files.source import Source
 from .._data.frame import Frame, column_label
 from .._data.masked import is_masked, refuse_masked
 from .._data.open import is_in_memory
+from .._data.raw_columns import column_names
 from .._data.target_values import (
     refuse_missing_targets,
     refuse_other_targets,
@@ -136,11 +136,7 @@ class TakesFrames(BaseEstimator):
             if column is not None and column.levels is not None:
                 note = category_note(column, X.shape[0] if in_memory else None)
                 if of_user and declared[j] is None and not declares_category(X, j):
-                    if column.pooled:  # whose levels are not all known: the first rows show what they are
-                        some = X[:FIRST_ROWS]
-                        note = text_note(name, text_of(some, j), some.shape[0]) or note
-                    else:
-                        note = text_note(name, column.levels, X.shape[0]) or note
+                    note = _note_on_text(X, j, name, column) or note
             else:
                 numbers = numbers_of(X, j) if in_memory and n_columns > 1 else None
                 note = None if numbers is None else number_note(name, numbers)
@@ -286,6 +282,14 @@ class TakesFrames(BaseEstimator):
 
     def _has_allowed_numbers(self, X: np.ndarray) -> bool:
         return all_finite(X) or (self._takes_raw_columns() and not np.isinf(X).any())
+
+
+def _note_on_text(X: Any, j: int, name: str | None, column: Column) -> str | None:
+    """Return a note on a category in memory if its levels look like dates or numbers."""
+    if not column.pooled:
+        return text_note(name, column.levels or (), X.shape[0])
+    some = X[:FIRST_ROWS]  # pooled levels are not known: the first rows show what they are
+    return text_note(name, text_of(some, j), some.shape[0])
 
 
 def all_finite(numbers: np.ndarray) -> bool:

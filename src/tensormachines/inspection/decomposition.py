@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from .._data.dataframes import as_frame, is_a
+from .._data.dataframes import as_frame
 from .._data.frame import all_different
 from .._data.plain_text import plain
+from .._data.raw_columns import is_a
 from .._model.machine import Machine
 from .displacements import ColumnForms, column_forms
 from .forms import check_rows, column_names, fitted_machine

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy.special import expit, logsumexp
 
-from .._data.dataframes import is_a
+from .._data.raw_columns import is_a
 from .decomposition import effect_at, effect_on, title_of
 from .displacements import ColumnForms, column_forms
 from .forms import check_rows, framed, output_keys, output_name, output_number, prediction_name

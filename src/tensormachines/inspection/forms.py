@@ -19,10 +19,10 @@ import numpy as np
 from scipy import sparse
 
 from .._data.dataframes import boolean_columns as booleans_of
-from .._data.dataframes import is_a
 from .._data.files.source import Source
 from .._data.frame import all_different
 from .._data.open import is_on_dask
+from .._data.raw_columns import is_a
 from .._model.basis import Basis
 from .._model.layout import AnovaLayout
 from .._model.machine import Machine

@@ -10,9 +10,10 @@ from scipy import sparse
 
 from ..._model.block import canonical
 from ..._model.rows import Rows
-from ..dataframes import as_frame, as_known, is_frame, read_frame
+from ..dataframes import as_frame, as_known, read_frame
 from ..dates import DATES, is_dates
 from ..frame import Frame, Levels, RawColumn, is_raw_column, number_levels
+from ..raw_columns import is_frame
 from .checks import (
     Where,
     as_target,

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..dataframes import as_known, boolean_columns, column_names, is_frame
+from ..dataframes import as_known, boolean_columns
 from ..encoding import Columns
 from ..frame import check_unique, column_label
+from ..raw_columns import column_names, is_frame
 from .checks import Where
 from .items import item_chunk, item_rows, kinds_of
 from .source import Chunk, ReadAgainError, Source
