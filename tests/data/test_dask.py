@@ -22,9 +22,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.ex
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as cluster:
+    # Fifteen seconds after a worker was killed, Dask would close its successor if that was just killed, too.
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+    ):
         yield cluster
 
 

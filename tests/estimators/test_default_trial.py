@@ -61,7 +61,7 @@ def test_the_default_settings_are_tried_where_the_grid_is_left_to_the_search(rng
             cv=[split],
             scoring="neg_mean_squared_error",
         )[0]
-        for split in search._splits(X, y, None, 0)
+        for split in search._splits(X, y, None, None, 0)
     ]
     assert search.cv_results_["mean_test_score"][number] == pytest.approx(np.mean(default), rel=1e-6)
     assert search.best_score_ >= search.cv_results_["mean_test_score"][number]
