@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from tensormachines import TensorMachineRegressor, TensorMachineRegressorCV
-from tensormachines._data import dataframes
+from tensormachines._data import raw_columns
+from tensormachines._data.dataframes import as_frame
 
 pd = pytest.importorskip("pandas")
 
@@ -12,9 +13,9 @@ pd = pytest.importorskip("pandas")
 @pytest.fixture
 def reads(monkeypatch):
     """The columns of DataFrames that were read, in a list."""
-    read, found = dataframes._pandas_column, []
+    read, found = raw_columns._pandas_column, []
     monkeypatch.setattr(
-        dataframes, "_pandas_column", lambda series, *rest: found.append(series.name) or read(series, *rest)
+        raw_columns, "_pandas_column", lambda series, *rest: found.append(series.name) or read(series, *rest)
     )
     return found
 
@@ -71,7 +72,7 @@ def test_dicts_and_tables_of_pyarrow_are_frames():
 
 def test_frames_without_names_are_cut_as_arrays_are():
     rows = FRAME.to_numpy()
-    frame = dataframes.as_frame(rows)
+    frame = as_frame(rows)
     assert (frame.names, frame.shape) == (None, (60, 3))
     settings = {"degree": 2, "rank": 1, "max_iter": 2, "random_state": 0}
     model = TensorMachineRegressor(**settings).fit(frame[:40], TARGET[:40])
