@@ -78,7 +78,7 @@ def but_for(other):
 
 WHOLE = [str(k) for k in range(8, 208)]
 FRACTIONS = [f"{k / 8}" for k in range(200)]
-DAYS = [str(np.datetime64("2024-01-01") + k) for k in range(200)]
+DAYS = [str(np.datetime64("2024-01-01") + np.timedelta64(int(k), "D")) for k in range(200)]
 
 
 @pytest.mark.parametrize(

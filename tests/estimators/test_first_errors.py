@@ -323,7 +323,10 @@ TEXT = pd.DataFrame(
     {
         "number": random.standard_normal(400).astype(str),
         "mistake": [*random.standard_normal(399), "?"],
-        "date": [str(np.datetime64("2024-01-01") + k) for k in random.integers(0, 300, 400)],
+        "date": [
+            str(np.datetime64("2024-01-01") + np.timedelta64(int(k), "D"))
+            for k in random.integers(0, 300, 400)
+        ],
         "group": random.choice(["1", "2", "3"], 400),
         "zip": [f"{k:05}" for k in random.integers(1000, 99999, 400)],
         "meant": pd.Categorical(random.standard_normal(400).round(1).astype(str)),

@@ -130,7 +130,7 @@ MASKED_FORMS = {
     "dates": (
         np.datetime64("2024-01-01") + A.round().astype("timedelta64[D]"),
         np.where(
-            MASK, np.datetime64("NaT"), np.datetime64("2024-01-01") + A.round().astype("timedelta64[D]")
+            MASK, np.datetime64("NaT", "D"), np.datetime64("2024-01-01") + A.round().astype("timedelta64[D]")
         ),
     ),
 }
