@@ -27,7 +27,7 @@ GROUPS = [
 LEVEL = {room: level for level, group in enumerate(GROUPS) for room in group}
 
 # `model.save(path)` must know the file format, which knows all estimators.
-UPWARDS = {("estimators/fitted_model.py", "persistence"), ("estimators/search.py", "persistence")}
+UPWARDS = {("estimators/fitted_model.py", "persistence"), ("estimators/best_estimator.py", "persistence")}
 
 REQUIRED = {
     "numpy",

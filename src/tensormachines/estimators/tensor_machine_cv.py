@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, Strati
 
 from .._fit.settings import DEFAULT_TOL
 from .._model.losses import LOGISTIC, USUAL_POWER, USUAL_QUANTILE, Loss, quantile, require_targets
+from .best_estimator import of_best_estimator
 from .classification import Classification, TensorMachineClassifier, encode_labels
 from .docstrings import LOG_LOSS, LOSS_PARAMETERS
 from .ensemble import Outputs
@@ -30,7 +31,7 @@ from .regression_losses import (
     mean_loss,
     unknown_part,
 )
-from .search import FOLDS, Search, of_best_estimator
+from .search import FOLDS, Search
 from .search_docstrings import search_documentation
 from .sklearn_private import fit_context
 from .validation import as_columns
