@@ -2,6 +2,7 @@
 there.
 """
 
+import importlib
 import os
 import signal
 import threading
@@ -158,6 +159,18 @@ def test_a_worker_that_is_killed_costs_time_but_not_the_result(client, data, set
     client.wait_for_workers(2, timeout=30)
     assert victim not in client.run(os.getpid).values()
     assert tasks_on(client) == []
+
+
+def test_pieces_that_no_worker_holds_are_evaluated_by_any(client, data, monkeypatch):
+    """Seen when a worker had just died: Dask refused the task."""
+    options = {**BY_LBFGS, "degree": 2, "rank": 2, "max_iter": 2, "random_state": 0}
+    expected = TensorMachineRegressor(**options).fit(*on_dask(*data[:2]))
+    module = importlib.import_module("tensormachines._data.dask_blocks")
+    monkeypatch.setattr(
+        module, "_shares_of_threads", lambda _, futures: [(None, [piece]) for piece in futures]
+    )
+    found = TensorMachineRegressor(**options).fit(*on_dask(*data[:2]))
+    np.testing.assert_array_equal(found._machine.params, expected._machine.params)
 
 
 def test_an_evaluation_is_a_task_for_each_thread_and_rounds_as_without_a_cluster(client, data):

@@ -129,7 +129,7 @@ def _total_on_cluster(
             len(places),
             *(futures[piece] for piece in pieces),
             workers=worker,
-            allow_other_workers=True,  # if a worker dies
+            allow_other_workers=worker is not None,  # if it dies; without one, all are allowed
             pure=False,
         )
         for worker, pieces in _shares_of_threads(client, {piece: futures[piece] for piece in numbers})
