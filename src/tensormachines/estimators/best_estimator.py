@@ -1,4 +1,4 @@
-"""What a search leaves to its best estimator: predictions, attributes, files and exports."""
+"""The part of a search that its best estimator does: predictions, attributes, files and exports."""
 
 from __future__ import annotations
 
